@@ -49,8 +49,8 @@ const portMethod: Edit = {
 };
 const grant: Edit = {
   path: "lib/protocol/client.ts",
-  from: '"client_credentials"] as const',
-  to: '"client_credentials", "password"] as const',
+  from: '  "client_credentials",\n',
+  to: '  "client_credentials",\n  "password",\n',
 };
 const authenticationMethod: Edit = {
   path: "lib/protocol/client-authentication.ts",

@@ -1,6 +1,7 @@
 /** From options to a running authorization server. Issuers, ports and endpoints are put together here and nowhere else. */
 import type { Request } from "express";
 import type { AuthServer } from "./auth-server";
+import type { FetchKeys } from "./clients/assertion-keys";
 import {
   adviseOfSubscriptions,
   checkListedClients,
@@ -33,6 +34,7 @@ import {
   documentsOnDemand,
   dpopOnDemand,
   endsOnDemand,
+  identityAssertionsOnDemand,
   idTokensOnDemand,
   keysOnDemand,
   listsOnDemand,
@@ -79,6 +81,10 @@ function portsOf(
   const random = randomValues();
   const clients = clientLookup(storage, { lagSeconds, clock, redirectSchemes, apis, selfDescribed });
   const idTokens = idTokenSigner(ring, clock);
+  const keysOf = (registered: RememberedDocuments): FetchKeys =>
+    keysOnDemand({ registered, strangers: documents });
+  // identity providers have a memory of their own
+  const vouching = { storage, clients, clock, fetchKeys: keysOf(newDocuments()) };
   return {
     storage,
     clients,
@@ -87,7 +93,8 @@ function portsOf(
       tell: (clientId) => emit({ kind: "old-secret-used", clientId }),
       clock,
     }),
-    fetchKeys: keysOnDemand({ registered: newDocuments(), strangers: documents }),
+    fetchKeys: keysOf(newDocuments()),
+    ...identityAssertionsOnDemand(options, vouching),
     tokens: options.tokens,
     successors: refreshSuccessors(options.secrets, random.randomId),
     signer: jwtSigner(ring, clock),

@@ -33,7 +33,7 @@ export type {
   ActiveAuthorizations,
   RememberedConsents,
 } from "./end-user/list-authorizations";
-export type { Authentication, ConsentAnswer } from "./end-user/port";
+export type { Authentication, ConsentAnswer, IdentityAnswer, IdentityAssertions } from "./end-user/port";
 export type { ClientAttempt, ClientOutcome, RateLimit, RateLimitDecision } from "./endpoints/rate-limit";
 export type { AuthServerEvent, EventSubject, OnEvent, RefusalReason } from "./events/port";
 export type { ReadAccessToken } from "./bearer/access-tokens";
@@ -86,6 +86,7 @@ export type { EpochSeconds } from "./protocol/time";
 export type { OAuthErrorCode } from "./protocol/oauth-error";
 export type { TokenDigest, TokenHandle } from "./protocol/token-value";
 export type { HostClaims } from "./protocol/host-claims";
+export type { IdentityAssertion } from "./protocol/identity-assertion";
 export type { IdentityClaims } from "./protocol/openid";
 export type {
   DecidedAuthorization,

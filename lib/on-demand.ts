@@ -14,6 +14,7 @@ import type * as DocumentMemory from "./fetching/remembered-documents";
 import type { RememberedDocuments } from "./fetching/remembered-documents";
 import type * as SelfDescribed from "./strangers/document-clients";
 import type { FetchKeys } from "./clients/assertion-keys";
+import type { ClientAuthenticationPorts } from "./clients/authenticate-client";
 import type * as Managing from "./clients/manage-clients";
 import type { AddedClient, NewClient, WritableClients } from "./clients/manage-clients";
 import type { SelfDescribedClients } from "./clients/client-lookup";
@@ -24,7 +25,11 @@ import type { RegistrationPorts } from "./endpoints/registration";
 import type * as Ends from "./end-user/ends";
 import type * as Lists from "./end-user/list-authorizations";
 import type * as Narrowing from "./end-user/narrow";
+import type * as Vouching from "./end-user/vouched-person";
+import type { VouchPorts } from "./end-user/vouched-person";
 import type { EmitEvent } from "./events/port";
+import type { GrantPorts, IdentityAssertionPorts } from "./grants/grant";
+import type * as IdentityGrant from "./grants/identity-assertion";
 import type * as Posting from "./http/authorize-by-post";
 import type * as MountChecking from "./http/mount-check";
 import type * as SignOutRouting from "./http/sign-out-routes";
@@ -238,6 +243,27 @@ export function idTokensOnDemand(
   if (adapters.size === 0) return undefined;
   const { idTokenIssuer } = require("./tokens/identity") as typeof Identity;
   return idTokenIssuer({ ...ports, adapters });
+}
+
+/** Identity providers that vouch for people; nothing where no authentication method has `identityAssertions`. */
+export function identityAssertionsOnDemand(
+  { authMethods }: Pick<ResolvedOptions, "authMethods">,
+  needs: Omit<VouchPorts, "authMethods"> & Pick<IdentityAssertionPorts, "storage" | "fetchKeys">,
+): Pick<GrantPorts, "identityAssertions"> & Pick<ClientAuthenticationPorts, "isVouchedFor"> {
+  // a copy: what the host does to its list later changes nothing
+  const issuers = Object.entries(authMethods).flatMap(([id, { identityAssertions: adapter }]) =>
+    adapter ? [[id, structuredClone(adapter.issuers)] as const] : [],
+  );
+  if (issuers.length === 0) return {};
+  const byMethod = new Map(issuers);
+  const { isVouchedFor } = require("./grants/identity-assertion") as typeof IdentityGrant;
+  const { vouchedPerson } = require("./end-user/vouched-person") as typeof Vouching;
+  const identityAssertions: IdentityAssertionPorts = {
+    ...needs,
+    providersOf: ({ authMethodId }) => byMethod.get(authMethodId) ?? {},
+    vouch: (question) => vouchedPerson({ ...needs, authMethods }, question),
+  };
+  return { identityAssertions, isVouchedFor: (presented) => isVouchedFor(identityAssertions, presented) };
 }
 
 /** The host's limit on requests of clients; `undefined` where it has none. */

@@ -1,10 +1,13 @@
-/** Finds the key that has signed an assertion, in a key set or at a URL. RFC 7515 §5.2, §4.1.4; 7517 §5; 7518 §3.3 to §3.5; 8037 §3.1. */
+/** What assertions of all kinds share: the key that has signed one, in a key set or at a URL, and its single use. RFC 7515 §5.2, §4.1.4; 7517 §5; 7518 §3.3 to §3.5; 8037 §3.1. */
 import { constants, type KeyObject, verify, type VerifyKeyObjectInput } from "node:crypto";
 import { parseJson } from "../fetching/read-document";
 import type { DocumentAnswer } from "../fetching/remembered-documents";
 import type { PublicKeySet } from "../protocol/client";
 import type { AssertionAlgorithm, ClientAssertion } from "../protocol/client-assertion";
-import { OAuthError, type RefusalCode } from "../protocol/oauth-error";
+import { because, lateError, OAuthError } from "../protocol/oauth-error";
+import type { EpochSeconds } from "../protocol/time";
+import type { UsedAssertion } from "../storage/client-ports";
+import type { Storage } from "../storage/port";
 import { parseKeySet, readClientKey } from "./client-key";
 import type { ClientPlace } from "./client-lookup";
 
@@ -87,22 +90,22 @@ export function signatureProblem(
 /** As much as lies between two attempts to fetch keys. */
 const secondsBetween = 30;
 
-interface Why {
-  readonly code: RefusalCode;
-  readonly reason: string;
-}
+/** Refusals that say nothing about the assertion. */
+export const clientKeyReasons = {
+  "client-keys-unreachable": (why: string): string =>
+    `the keys at the jwksUri of the client, or of the identity provider that vouches, cannot be fetched now: ${why}`,
+  "client-keys-not-asked-again":
+    "no remembered key of the client, or of the identity provider that vouches, verifies the assertion, and its jwksUri was asked for newer keys less than 30 seconds ago: try again after 30 seconds",
+} as const;
 
-/** Keys at a URL. */
-export interface KeySource {
-  readonly ask: (question: Pick<KeyQuestion, "refresh">) => Promise<KeyAnswer>;
-  /** The words for keys that cannot be fetched now. */
-  readonly unreachable: (why: string) => Why;
-  /** The words for an assertion that may be signed with a newer key, which cannot be asked for yet. */
-  readonly notAskedAgain: () => Why;
-}
+/** Asks for the keys at one URL. */
+type AskKeys = (question: Pick<KeyQuestion, "refresh">) => Promise<KeyAnswer>;
 
-/** It says nothing about the assertion, which must be kept: there may be a new key that this server cannot see yet. @rfc 6749 §5.2 */
-function notNow(why: Why, retryAfterSeconds = secondsBetween): OAuthError {
+/** The client must keep its credentials: there may be a new key that this server cannot see yet. @rfc 6749 §5.2 */
+function notNow(
+  why: { readonly code: keyof typeof clientKeyReasons; readonly reason: string },
+  retryAfterSeconds = secondsBetween,
+): OAuthError {
   return new OAuthError("temporarily_unavailable", {
     description: "Try again later.",
     ...why,
@@ -110,13 +113,11 @@ function notNow(why: Why, retryAfterSeconds = secondsBetween): OAuthError {
   });
 }
 
-async function fetchedKeys(
-  { ask, unreachable }: KeySource,
-  question: Pick<KeyQuestion, "refresh">,
-): Promise<FoundKeys> {
+async function fetchedKeys(ask: AskKeys, question: Pick<KeyQuestion, "refresh">): Promise<FoundKeys> {
   const answer = await ask(question);
   if (answer.kind === "found") return answer;
-  throw notNow(unreachable(answer.reason), answer.kind === "too-many" ? 1 : secondsBetween);
+  const why = because(clientKeyReasons, "client-keys-unreachable", answer.reason);
+  throw notNow(why, answer.kind === "too-many" ? 1 : secondsBetween);
 }
 
 const noKeys: PublicKeySet = { keys: [] };
@@ -139,16 +140,28 @@ function signatureVerdict(
  * @throws OAuthError `temporarily_unavailable`
  */
 export async function signatureProblemAt(
-  source: KeySource,
+  ask: AskKeys,
   assertion: SignedAssertion,
 ): Promise<SignatureProblem | undefined> {
-  const known = await fetchedKeys(source, { refresh: false });
+  const known = await fetchedKeys(ask, { refresh: false });
   const first = signatureVerdict(known, assertion);
   if (first.isCertain) return first.problem;
-  const newer = await fetchedKeys(source, { refresh: true });
+  const newer = await fetchedKeys(ask, { refresh: true });
   // a flood of such assertions must not cost each signature twice
   const second =
     newer.text === known.text ? { ...first, isCertain: newer.isFinal } : signatureVerdict(newer, assertion);
   if (second.isCertain) return second.problem;
-  throw notNow(source.notAskedAgain());
+  throw notNow(because(clientKeyReasons, "client-keys-not-asked-again"));
+}
+
+/** Stores that the assertion has been used: false for one that was before. If that fails, it may be used up, and the client needs another. */
+export async function isFirstUse(
+  { clientAssertions }: Pick<Storage, "clientAssertions">,
+  { used, now }: { used: UsedAssertion; now: EpochSeconds },
+): Promise<boolean> {
+  try {
+    return (await clientAssertions.use(used, now)) === "used";
+  } catch (cause) {
+    throw lateError("assertion-use-failed", "storage.clientAssertions.use failed: see the cause", { cause });
+  }
 }

@@ -17,7 +17,7 @@ import type { FetchKeys } from "./assertion-keys";
 import type { assertionProblem } from "./client-assertion";
 import type { ClientLookup, ClientPlace, RegisteredClient } from "./client-lookup";
 import { isClientSecret, type VerifyClientSecret } from "./client-secret";
-import { type GrantStores, presentsOwnGrant } from "./presented-grant";
+import { type GrantStores, type IsVouchedFor, presentsOwnGrant } from "./presented-grant";
 
 /** What client authentication uses. */
 export interface ClientAuthenticationPorts {
@@ -26,6 +26,8 @@ export interface ClientAuthenticationPorts {
   readonly verifySecret: VerifyClientSecret;
   /** The keys of clients that have a `jwksUri`. */
   readonly fetchKeys: FetchKeys;
+  /** Left out where no identity provider vouches. */
+  readonly isVouchedFor?: IsVouchedFor | undefined;
   readonly storage: GrantStores & Pick<Storage, "clientAssertions">;
   readonly emit: EmitEvent;
   readonly advise?: Advise | undefined;
@@ -232,7 +234,7 @@ export async function authenticateClient(
   ports: ClientAuthenticationPorts,
   { issuer, headers, parameters, grantParameters }: UnprovenRequest,
 ): Promise<RegisteredClient> {
-  const { clients, emit, storage, clock } = ports;
+  const { clients, emit, storage, clock, isVouchedFor } = ports;
   const presented = readClientAuthentication(parameters, headers.authorization);
   if (presented.kind === "malformed") throw refuseMalformed(presented.problem);
   if (presented.kind === "unreadable") throw invalidClient(presented.problem);
@@ -241,7 +243,7 @@ export async function authenticateClient(
     const now = clock();
     if (!couldProve(presented, { issuer, now })) return false;
     if (grantParameters === "anyone") return true;
-    return presentsOwnGrant(storage, { issuer, parameters, grantParameters, clientId, now });
+    return presentsOwnGrant(storage, { issuer, parameters, grantParameters, clientId, now, isVouchedFor });
   };
   const registered = await clients.findRegistered(clientId, {
     issuer,

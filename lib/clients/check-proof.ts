@@ -23,7 +23,7 @@ export type ProofEndpointName = "token" | "pushed_authorization_request";
  * @rfc 9449 §5, §10.1
  */
 export function provenKey(
-  { issuer, headers }: Pick<EndpointRequest, "issuer" | "headers">,
+  { issuer, headers, parameters }: EndpointRequest,
   { proofsFor, now }: { proofsFor: ProofEndpointName; now: EpochSeconds },
 ): string | undefined {
   const url = `${issuer.identifier}/${endpoints[proofsFor].path}`;
@@ -33,7 +33,7 @@ export function provenKey(
       return verdict.thumbprint;
     case "absent":
       if (issuer.api.dpop?.required && proofsFor === "token")
-        throw proofMissing(`API ${issuer.api.apiId} has dpop.tokens: "required"`);
+        throw proofMissing(parameters, `API ${issuer.api.apiId} has dpop.tokens: "required"`);
       return undefined;
     case "invalid": {
       const { code, reason } = verdict;

@@ -21,6 +21,11 @@ export type DocumentDecision =
       readonly clientAuthentication?: "none";
       /** `true` also accepts assertions whose `aud` is the token endpoint, which some clients send instead of the issuer. */
       readonly allowTokenEndpointAudience?: boolean;
+      /**
+       * `true`: a client that proves itself with a key, and whose `grant_types` name the grant, may present identity assertions where the
+       * authentication method has `identityAssertions`.
+       */
+      readonly identityAssertions?: boolean;
     }
   | { readonly kind: "refused" };
 

@@ -218,7 +218,7 @@ export async function approve(ports: ApprovalPorts, approved: Approved): Promise
     ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
     return authorizationAnswer(target, { mode, parameters: { code, state, iss } });
   } catch (failure) {
-    await eraseAfter(failure, { ...ports, newborn: { subject, authorizationId, now } });
+    await eraseAfter(failure, { ...ports, birth: { subject, authorizationId, now } });
     throw failure;
   }
 }

@@ -121,7 +121,10 @@ function notChosen(): OAuthError {
   });
 }
 
-function toEndUser(answer: Authenticated): EndUser {
+/** Which of the host's callbacks has named the person. */
+type Namer = "authenticate" | "identityAssertions.accept";
+
+function toEndUser(answer: Authenticated, by: Namer): EndUser {
   const { subject, displayName, authTime, amr, acr, signedInFrom } = answer;
   return {
     subject: ownText(subject),
@@ -132,19 +135,26 @@ function toEndUser(answer: Authenticated): EndUser {
       ...(acr !== undefined && { acr }),
       ...(signedInFrom !== undefined && { signedInFrom }),
     },
-    context: ownContext(answer, "authenticate"),
+    context: ownContext(answer, by),
   };
 }
 
-/** Refuses a subject that is a client id: `sub` names an end user or a client, and either could pass as the other. @rfc 9068 §5 */
-async function checkNoClient(
+/**
+ * The end user whom the host has named. A subject that is a client id is refused: `sub` names an end user or a client, and either could pass
+ * as the other.
+ *
+ * @throws TypeError
+ * @rfc 9068 §5
+ */
+export async function namedEndUser(
   { clients }: Pick<EndUserAuthenticationPorts, "clients">,
-  subject: string,
-): Promise<void> {
-  if (!(await clients.isTaken(subject))) return;
+  { answer, by }: { answer: Authenticated; by: Namer },
+): Promise<EndUser> {
+  const endUser = toEndUser(answer, by);
+  if (!(await clients.isTaken(endUser.subject))) return endUser;
   throw hostMistake(
     "subject-is-client-id",
-    "authenticate returned a subject that is a client id. Use subjects that differ from every client id.",
+    `${by} returned a subject that is a client id. Use subjects that differ from every client id.`,
   );
 }
 
@@ -173,9 +183,7 @@ export async function authenticateEndUser(
   const stale = first.kind === "authenticated" && (isOther || weak || !isFresh(first, question));
   const answer = stale ? await askForFresh(question, first) : first;
   if (answer.kind === "interaction") return answer;
-  const person = toEndUser(answer);
-  await checkNoClient(ports, person.subject);
-  return { kind: "end-user", endUser: person };
+  return { kind: "end-user", endUser: await namedEndUser(ports, { answer, by: "authenticate" }) };
 }
 
 /** Who approves, and what. */

@@ -1,9 +1,24 @@
 /** Checks what the host's adapters return: the server relies on the host, so its mistakes must not pass. RFC 6749 §4.1.2.1. */
 import { type AuthorizationContext, readContext } from "../protocol/authorization-context";
 import { isErrorDescription } from "../protocol/oauth-error";
-import { invalidAnswer } from "../host/ask";
+import { type AnswerKeys, invalidAnswer } from "../host/ask";
 import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import type { Authentication, ConsentAnswer } from "./port";
+
+/** What an answer about the person at a browser may have. */
+export const authenticationKeys: AnswerKeys<Authentication> = {
+  authenticated: {
+    subject: true,
+    displayName: true,
+    context: true,
+    signedInFrom: true,
+    authTime: true,
+    amr: true,
+    acr: true,
+  },
+  interaction: { url: true },
+  denied: { description: true },
+};
 
 type Authenticated = Extract<Authentication, { kind: "authenticated" }>;
 
@@ -98,7 +113,7 @@ export function checkConsentAnswer(answer: ConsentAnswer): void {
  */
 export function ownContext(
   answer: { readonly context?: unknown },
-  name: "authenticate" | "consent.decide",
+  name: "authenticate" | "consent.decide" | "identityAssertions.accept",
 ): AuthorizationContext | undefined {
   if (!Object.hasOwn(answer, "context")) return undefined;
   const context = readContext(answer.context);

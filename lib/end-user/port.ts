@@ -2,6 +2,7 @@
 import type { AuthenticationFacts, SignInFacts } from "../protocol/authorization";
 import type { AuthorizationContext } from "../protocol/authorization-context";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
+import type { IdentityAssertion } from "../protocol/identity-assertion";
 import type { ShownScopes } from "../protocol/requested-scopes";
 import type { EpochSeconds } from "../protocol/time";
 
@@ -28,6 +29,22 @@ export type Authentication =
    * RFC 6749 §4.1.2.1: ASCII without " and \\.
    */
   | { readonly kind: "denied"; readonly description?: string };
+
+/** What `accept` answers about the person of an identity assertion: the same as `authenticate`, without a page. */
+export type IdentityAnswer = Exclude<Authentication, { readonly kind: "interaction" }>;
+
+/** Identity providers that vouch for people, so that clients get tokens without a page (ID-JAG, cross-app access). */
+export interface IdentityAssertions {
+  /** Identity provider, as in its `iss` → the https URL of its keys. Nothing else is ever fetched. */
+  readonly issuers: Readonly<Record<string, { readonly jwksUri: string }>>;
+  /**
+   * Says who the person is here, or denies them: somebody whom you have disabled, a tenant that is not your customer's. A provider with
+   * several tenants says in `tenant` whose person it is: compare it, or people of one company could be taken for those of another. It is
+   * asked for each assertion, also where the provider has vouched before, and twice where everything of the person was ended before. It has five seconds. What it
+   * throws is answered as `server_error`.
+   */
+  accept(assertion: IdentityAssertion): IdentityAnswer | Promise<IdentityAnswer>;
+}
 
 /** What `consent.decide` returns. */
 export type ConsentAnswer =

@@ -22,7 +22,7 @@ export const tokenEndpoint: ClientEndpoint = {
     }
     for (const flag of clientFlags) if (client[flag]) checkFlag(flag, request);
     if (issuer.api.dpop && client.dpopBound && key === undefined)
-      throw proofMissing(`client ${client.clientId} has dpopBound`);
+      throw proofMissing(parameters, `client ${client.clientId} has dpopBound`);
     const problem = grantUseProblem(client, { apiId: issuer.api.apiId, grantType });
     if (problem !== undefined) {
       throw new OAuthError("unauthorized_client", {

@@ -1,9 +1,12 @@
 /** What a grant of the token endpoint is, and what the answers and refusals of all grants share. RFC 6749 §1.3, §4, §5; 9700 §4.14.2. */
+import type { FetchKeys } from "../clients/assertion-keys";
 import type { ClientRequest } from "../clients/authenticate-client";
 import type { Advise, EmitEvent } from "../events/port";
 import { tokenResponse, type TokenResponse } from "../protocol/access-token";
 import { type GrantProblem, grantReasons } from "../protocol/authorization";
 import { registeredScopes } from "../protocol/client";
+import type { IdentityAssertion, VouchedPerson } from "../protocol/identity-assertion";
+import type { Issuer } from "../protocol/issuer";
 import type { TextParts } from "../protocol/mistake";
 import { because, OAuthError } from "../protocol/oauth-error";
 import { quoted } from "../protocol/parameters";
@@ -13,6 +16,20 @@ import type { Storage } from "../storage/port";
 import type { DecidedToken, TokenDecisionPorts } from "../tokens/decide-token";
 import type { IssueIdToken } from "../tokens/identity";
 import type { IssuedRefreshToken, TokenIssuePorts } from "../tokens/issue-tokens";
+
+/** What exchanging identity assertions needs besides. */
+export interface IdentityAssertionPorts {
+  /** Identity provider → where its keys are; none where the issuer has no `identityAssertions`. */
+  readonly providersOf: (issuer: Issuer) => Readonly<Record<string, { readonly jwksUri: string }>>;
+  readonly fetchKeys: FetchKeys;
+  readonly storage: Pick<Storage, "clientAssertions">;
+  readonly clock: Clock;
+  /** Asks the host who the person is here. @throws OAuthError `invalid_grant` */
+  readonly vouch: (question: {
+    assertion: IdentityAssertion;
+    request: ClientRequest;
+  }) => Promise<VouchedPerson>;
+}
 
 /** What the grants need: stored codes and tokens, issuing, and events. */
 export interface GrantPorts extends TokenIssuePorts, TokenDecisionPorts {
@@ -25,11 +42,13 @@ export interface GrantPorts extends TokenIssuePorts, TokenDecisionPorts {
   readonly clock: Clock;
   /** Left out where no API has `openid`. */
   readonly issueIdToken?: IssueIdToken | undefined;
+  /** Left out where no authentication method has `identityAssertions`. */
+  readonly identityAssertions?: IdentityAssertionPorts | undefined;
 }
 
 /** A grant of the token endpoint. */
 export interface Grant {
-  /** The parameters with a code or refresh token of this server that the client presents. None of them may be in a URL. */
+  /** The parameters with a code or refresh token of this server, or an assertion, that the client presents. None of them may be in a URL. */
   readonly presents: readonly string[];
   /** What else it reads that may not be in a URL. */
   readonly bodyOnly?: readonly string[];
@@ -129,6 +148,8 @@ export interface Issued extends Decided {
   readonly refreshToken: IssuedRefreshToken | undefined;
   /** `undefined` without a sign-in. */
   readonly idToken?: string | undefined;
+  /** The API, where the client has to be told for which the token is. */
+  readonly resource?: string | undefined;
 }
 
 /** Seconds since the request came. One more second may be a moment, at its turn, and a clock that was set back makes nothing live longer. */
@@ -153,7 +174,7 @@ export function checkAlive({ clock }: Pick<GrantPorts, "clock">, { request, deci
 
 /** The success answer. It states what is left of each life: all began with the request, and the answer may have taken a while. @rfc 6749 §5.1 */
 export function tokenAnswer({ clock }: Pick<GrantPorts, "clock">, issued: Issued): TokenResponse {
-  const { request, decided, accessToken, refreshToken, idToken } = issued;
+  const { request, decided, accessToken, refreshToken, idToken, resource } = issued;
   const passed = secondsSince(request, clock);
   const { api } = request.issuer;
   const refreshUntil = api.refreshTokenExpiry === "state" ? refreshToken?.record.expiresAt : undefined;
@@ -167,5 +188,6 @@ export function tokenAnswer({ clock }: Pick<GrantPorts, "clock">, issued: Issued
     scopes: decided.scopes,
     boundKey: request.key,
     idToken,
+    resource,
   });
 }

@@ -1,13 +1,24 @@
 /** The grants of the token endpoint. RFC 6749 §4.1.3, §4.4.2, §6. */
-import type { GrantType } from "../protocol/client";
+import { assertionGrant, type GrantType } from "../protocol/client";
 import { authorizationCodeGrant } from "./authorization-code";
 import { clientCredentialsGrant } from "./client-credentials";
 import type { Grant } from "./grant";
+import type * as Identity from "./identity-assertion";
 import { refreshTokenGrant } from "./refresh-token";
 
-/** Every grant by its `grant_type`. The compiler refuses this record if a grant type is missing. */
+/**
+ * Every grant by its `grant_type`. The compiler refuses this record if a grant type is missing. Those that an option brings are loaded when
+ * they are first used.
+ */
 export const grants: Readonly<Record<GrantType, Grant>> = {
   authorization_code: authorizationCodeGrant,
   refresh_token: refreshTokenGrant,
   client_credentials: clientCredentialsGrant,
+  [assertionGrant]: {
+    presents: ["assertion"],
+    exchange(ports, request) {
+      const { exchangeIdentityAssertion } = require("./identity-assertion") as typeof Identity;
+      return exchangeIdentityAssertion(ports, request);
+    },
+  },
 };

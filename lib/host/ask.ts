@@ -67,6 +67,7 @@ const wrongAnswers = {
   signOut: "wrong-answer-of-sign-out",
   "clientRegistration.approve": "wrong-answer-about-registration",
   "clientMetadataDocuments.accept": "wrong-answer-about-document",
+  "identityAssertions.accept": "wrong-answer-about-identity",
   person: "wrong-answer-of-person",
 } as const;
 

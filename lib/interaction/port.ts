@@ -1,7 +1,8 @@
 /** The adapters that the host supplies for end-user authentication and consent, and how they are asked. RFC 6749 §3.1, §10.2. */
 import type { Request } from "express";
 import { type AnswerKeys, askHost } from "../host/ask";
-import type { Authentication, ConsentAnswer, EndUserPort } from "../end-user/port";
+import { authenticationKeys } from "../end-user/check-host-answer";
+import type { Authentication, ConsentAnswer, EndUserPort, IdentityAssertions } from "../end-user/port";
 import { type AuthorizationSummary, type ClientSummary, summarize } from "../pages/summary";
 import type { AuthorizationContext } from "../protocol/authorization-context";
 import { hostMistake } from "../protocol/mistake";
@@ -38,6 +39,14 @@ export interface AuthMethod {
    * @rfc OpenID Connect RP-Initiated Logout §2
    */
   signOut?(request: SignOutRequest): SignOutAnswer | Promise<SignOutAnswer>;
+  /**
+   * Lets identity providers that you list vouch for people, so that a client gets an access token for somebody without a page (ID-JAG,
+   * "cross-app access", MCP's enterprise-managed authorization). It is for confidential clients whose subscription names the grant
+   * `urn:ietf:params:oauth:grant-type:jwt-bearer`. One assertion gives one token, and no refresh token. Left out: nobody vouches.
+   *
+   * @rfc draft-ietf-oauth-identity-assertion-authz-grant-03 §4.4
+   */
+  readonly identityAssertions?: IdentityAssertions;
 }
 
 /** What `signOut` is called with. */
@@ -94,21 +103,6 @@ export interface HostAdapters {
   /** Decides about consent where neither trust nor a remembered consent does. */
   readonly consent: ConsentAdapter;
 }
-
-/** What an answer about the person at a browser may have. */
-export const authenticationKeys: AnswerKeys<Authentication> = {
-  authenticated: {
-    subject: true,
-    displayName: true,
-    context: true,
-    signedInFrom: true,
-    authTime: true,
-    amr: true,
-    acr: true,
-  },
-  interaction: { url: true },
-  denied: { description: true },
-};
 
 const consentKeys: AnswerKeys<ConsentAnswer> = {
   granted: { scopes: true, context: true },

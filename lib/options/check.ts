@@ -4,6 +4,7 @@ import { isReservedClaim, standardClaims } from "../protocol/openid";
 import { quoted, quotedUri } from "../protocol/parameters";
 import { isDotlessPrivateScheme, isDotlessScheme } from "../protocol/redirect-uri";
 import { formatScope, parseScope } from "../protocol/scope";
+import { isFetchableUrl } from "../fetching/fetchable-url";
 import type { ClientMetadataDocumentAdapter, ClientRegistrationAdapter } from "../clients/port";
 import { scopesOf } from "../pages/identity-scopes";
 import type { ApiOptions, AuthServerOptions } from "./options";
@@ -109,6 +110,23 @@ function* openIdProblems(path: string, api: ApiOptions): Iterable<OptionProblem>
     };
 }
 
+/** Identity providers are named by URLs, as text. Keys on this machine are for development. */
+function* identityProblems({
+  authMethods,
+  insecureLoopbackClients,
+}: AuthServerOptions): Iterable<OptionProblem> {
+  const rules = { insecureLoopback: insecureLoopbackClients ?? false };
+  for (const [id, { identityAssertions }] of Object.entries(authMethods)) {
+    for (const [issuer, { jwksUri }] of Object.entries(identityAssertions?.issuers ?? {})) {
+      const path = `authMethods.${id}.identityAssertions.issuers.${issuer}`;
+      const problem = urlProblem(issuer);
+      if (problem) yield { path, ...problem, fix: fixes.identityIssuer };
+      if (!isFetchableUrl(jwksUri, rules))
+        yield { path: `${path}.jwksUri`, ...wrong("unfetchable-url"), fix: fixes.jwksUri };
+    }
+  }
+}
+
 /** A pushed request is used up in storage. */
 function* pushProblems({ apis, storage }: AuthServerOptions): Iterable<OptionProblem> {
   const [apiId] = Object.entries(apis).find(([, api]) => withProfile(api).pushedRequests) ?? [];
@@ -149,7 +167,8 @@ function* apiProblems(options: AuthServerOptions): Iterable<OptionProblem> {
     yield* implicationProblems(path, apiOptions);
     yield* openIdProblems(path, apiOptions);
     yield* dpopProblems(path, apiOptions);
-    yield* profileProblems(path, { api: apiOptions, lifetimes: resolveLifetimes(options, apiOptions) });
+    const lifetimes = resolveLifetimes(options, apiOptions);
+    yield* profileProblems(path, { api: apiOptions, lifetimes, authMethods });
   }
 }
 
@@ -270,6 +289,7 @@ export const valueRules: readonly ((options: AuthServerOptions) => Iterable<Opti
   secretProblems,
   idProblems,
   apiProblems,
+  identityProblems,
   pushProblems,
   lifetimeProblems,
   schemeProblems,

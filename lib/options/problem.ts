@@ -58,6 +58,7 @@ const optionProblems = {
     `contradicts ${profile}, which is "fapi2" (FAPI 2.0 Security Profile §5.3.2)`,
   "signing-key-outside-profile": (algorithm: string): string =>
     `has a key that signs access tokens with ${algorithm}, and an API has profile: "fapi2", which allows ES256 and PS256 (§5.4.1)`,
+  "unfetchable-url": "can never be fetched",
   "issuer-of-another-server": "is not below baseUrl, and introspection would send the secret there",
   "not-one-credential": "must have one of clientSecret and privateKey",
   "lag-without-introspection": "has no effect without introspection: JWTs are valid until they expire",

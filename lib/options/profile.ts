@@ -43,18 +43,24 @@ export function accessAlgorithms({ apis }: Pick<AuthServerOptions, "apis">): rea
 /** What contradicts the profile of the API. */
 export function* profileProblems(
   path: string,
-  { api, lifetimes }: { api: ApiOptions; lifetimes: Lifetimes },
+  {
+    api,
+    lifetimes,
+    authMethods,
+  }: { api: ApiOptions; lifetimes: Lifetimes } & Pick<AuthServerOptions, "authMethods">,
 ): Iterable<OptionProblem> {
   const { profile, pushedRequests, redirectUri, dpop, openid } = api;
   if (!profile) return;
   const { authorizationCodeSeconds, refreshRetrySeconds } = lifetimes;
   const { idTokenAlgorithm = "ES256" } = openid ?? {};
+  const isVouched = api.authMethods.some((id) => authMethods[id]?.identityAssertions);
   const contradictions: readonly (readonly [name: string, isContrary: boolean, needed: string])[] = [
     ["pushedRequests", pushedRequests === "optional", 'write "required"'],
     ["redirectUri", redirectUri === "optional", 'write "required"'],
     ["dpop.tokens", dpop?.tokens === "optional", 'write "required"'],
     ["clientMetadataDocuments", api.clientMetadataDocuments !== undefined, "register each client"],
     ["clientRegistration", api.clientRegistration !== undefined, "register each client"],
+    ["authMethods", isVouched, "name methods without identityAssertions"],
     ["lifetimes.authorizationCodeSeconds", authorizationCodeSeconds > 60, "write at most 60"],
     ["lifetimes.refreshRetrySeconds", refreshRetrySeconds > 0, "write 0: refresh tokens are not rotated"],
     ["openid.idTokenAlgorithm", !keyAlgorithms.includes(idTokenAlgorithm), 'write "ES256" or "PS256"'],

@@ -143,6 +143,7 @@ function resolveIssuers(options: AuthServerOptions): readonly Issuer[] {
       authMethodId,
       api,
       ...(api.openid && options.authMethods[authMethodId]?.signOut && { signsOut: true }),
+      ...(options.authMethods[authMethodId]?.identityAssertions && { identityAssertions: true }),
     }));
   });
 }

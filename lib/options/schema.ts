@@ -26,6 +26,8 @@ export const fixes: Readonly<
   Record<
     | "acrValues"
     | "audience"
+    | "identityIssuer"
+    | "jwksUri"
     | "origins"
     | "parkedRequests"
     | "publicUrl"
@@ -38,6 +40,10 @@ export const fixes: Readonly<
 > = {
   acrValues: 'Write a list of acr values without spaces, such as ["pwd", "otp"].',
   audience: 'Write the API\'s URL, such as "https://api.example.com/orders".',
+  identityIssuer:
+    'Write identity providers by their iss: { "https://acme.idp.example": { jwksUri: "https://acme.idp.example/keys" } }.',
+  jwksUri:
+    "Write { jwksUri } with an https URL without port, user name and fragment, whose host is a name with a dot, as new URL(text).href has it.",
   origins: 'Write a list of origins, such as ["https://app.example"].',
   parkedRequests: "Write a ParkedRequestStore.",
   publicUrl:
@@ -213,6 +219,27 @@ const serverSchema = {
         ...methods(["authenticate"], "Write an AuthMethod: { authenticate(request) { … } }."),
         properties: {
           signOut: { isFunction: true, description: "Write signOut(request) { … }, or leave it out." },
+          identityAssertions: {
+            type: "object",
+            additionalProperties: false,
+            required: ["issuers", "accept"],
+            description: "Write { issuers, accept(assertion) { … } }, or leave it out.",
+            properties: {
+              issuers: {
+                type: "object",
+                minProperties: 1,
+                additionalProperties: {
+                  type: "object",
+                  additionalProperties: false,
+                  required: ["jwksUri"],
+                  properties: { jwksUri: { type: "string", description: fixes.jwksUri } },
+                  description: fixes.jwksUri,
+                },
+                description: fixes.identityIssuer,
+              },
+              accept: { isFunction: true, description: "Write a function that says who a person is here." },
+            },
+          },
         },
       },
       description: "Write at least one authentication method: { password: { authenticate } }.",

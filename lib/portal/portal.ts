@@ -1,12 +1,11 @@
 /** What all pages of `authmount/portal` share: who is there, which forms count, and how they are answered. RFC 6749 §10.12, 9700 §4.16. */
 import { createHash } from "node:crypto";
 import { type Request, Router } from "express";
-import { authenticationProblem } from "../end-user/check-host-answer";
+import { authenticationKeys, authenticationProblem } from "../end-user/check-host-answer";
 import type { Authentication } from "../end-user/port";
 import { askHost, inTime, invalidAnswer } from "../host/ask";
 import { answerProblem, readForm, readPath, readQuery } from "../http/request";
 import { writeResponse } from "../http/response";
-import { authenticationKeys } from "../interaction/port";
 import type { ApiOptions } from "../options/options";
 import { scopesOf } from "../pages/identity-scopes";
 import { isProduction } from "../options/resolve";

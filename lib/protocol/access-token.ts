@@ -154,6 +154,8 @@ export interface TokenResponse {
   readonly scope?: string;
   /** Where they contain `openid`. @rfc OpenID Connect Core §3.1.3.3 */
   readonly id_token?: string;
+  /** Where an assertion names it. @rfc draft-ietf-oauth-identity-assertion-authz-grant-03 §4.4.1 */
+  readonly resource?: string;
 }
 
 /**
@@ -173,6 +175,8 @@ export function tokenResponse(issued: {
   boundKey?: string | undefined;
   /** `undefined` without a sign-in. */
   idToken?: string | undefined;
+  /** `undefined` where no assertion names it. */
+  resource?: string | undefined;
 }): TokenResponse {
   return {
     access_token: issued.accessToken,
@@ -182,6 +186,7 @@ export function tokenResponse(issued: {
     ...(issued.refreshTokenSeconds !== undefined && { refresh_token_expires_in: issued.refreshTokenSeconds }),
     ...(issued.scopes.length === 0 ? {} : { scope: formatScope(issued.scopes) }),
     ...(issued.idToken !== undefined && { id_token: issued.idToken }),
+    ...(issued.resource !== undefined && { resource: issued.resource }),
   };
 }
 

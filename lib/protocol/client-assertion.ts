@@ -95,8 +95,8 @@ const maxCharacters = 8_192;
 const maxJtiCharacters = 255;
 // with an iat, how long the assertion is accepted whatever its exp; without one, how far ahead exp may be
 const lifeSeconds = 300;
-// how far the client's clock may differ: so much is allowed at both ends of the assertion's life
-const toleranceSeconds = 30;
+/** How far the clock of who signs may differ: so much is allowed at both ends of an assertion's life. */
+export const toleranceSeconds = 30;
 
 function unreadable(problem: AssertionProblem): UnreadableAssertion {
   return { kind: "unreadable", problem };
@@ -108,20 +108,24 @@ function isAssertionType(typ: unknown): boolean {
   return typeof typ === "string" && /^(?:application\/)?(?:jwt|client-authentication\+jwt)$/i.test(typ);
 }
 
-function headerProblem({ alg, typ, kid, ...others }: JsonObject): AssertionProblem | undefined {
+function headerProblem(
+  { alg, typ, kid, ...others }: JsonObject,
+  isType: (typ: unknown) => boolean,
+): AssertionProblem | undefined {
   if (!assertionAlgorithms.some((known) => known === alg)) return "assertion-alg-unsupported";
-  if (!isAssertionType(typ)) return "assertion-typ-wrong";
+  if (!isType(typ)) return "assertion-typ-wrong";
   if ("crit" in others) return "assertion-with-crit";
   return kid === undefined || typeof kid === "string" ? undefined : "assertion-kid-not-text";
 }
 
 /** The audience, if there is exactly one. With several, another server could use the assertion here, or this one there. */
-function oneAudience(aud: unknown): string | undefined {
+export function oneAudience(aud: unknown): string | undefined {
   const [first, ...more]: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   return more.length === 0 && typeof first === "string" ? first : undefined;
 }
 
-function isTime(value: unknown): value is number {
+/** True for seconds since 1970, perhaps with a fraction. @rfc 7519 §2 */
+export function isTime(value: unknown): value is number {
   return Number.isFinite(value);
 }
 
@@ -141,24 +145,33 @@ function readClaims(payload: JsonObject): AssertionClaims | UnreadableAssertion 
   return { iss, sub, aud: audience, isAudList: Array.isArray(aud), jti, exp, iat, nbf };
 }
 
-/** Reads the form of an assertion. @rfc 7515 §5.2, 7519 §4, 7523 §3 */
-export function parseClientAssertion(text: string): ClientAssertion | UnreadableAssertion {
+/** The parts of an assertion of any kind. */
+export interface SignedParts extends Omit<ClientAssertion, "kind" | "claims"> {
+  readonly payload: JsonObject;
+}
+
+/** The parts of a signed text with a header that this server understands, or why it is none. @rfc 7515 §5.2, 7519 §4, 8725 §3.11 */
+export function readSigned(
+  text: string,
+  isType: (typ: unknown) => boolean,
+): SignedParts | UnreadableAssertion {
   if (text.length > maxCharacters) return unreadable("assertion-too-long");
   const jwt = parseSignedJwt(text);
   if (!jwt) return unreadable("assertion-not-a-jwt");
-  const { header, payload, signed, signature } = jwt;
-  const problem = headerProblem(header);
+  const { header, ...parts } = jwt;
+  const problem = headerProblem(header, isType);
   if (problem !== undefined) return unreadable(problem);
+  const algorithm = header["alg"] as AssertionAlgorithm;
+  return { ...parts, algorithm, keyId: header["kid"] as string | undefined };
+}
+
+/** Reads the form of an assertion. @rfc 7515 §5.2, 7519 §4, 7523 §3 */
+export function parseClientAssertion(text: string): ClientAssertion | UnreadableAssertion {
+  const read = readSigned(text, isAssertionType);
+  if ("problem" in read) return read;
+  const { payload, ...signed } = read;
   const claims = readClaims(payload);
-  if ("problem" in claims) return claims;
-  return {
-    kind: "assertion",
-    algorithm: header["alg"] as AssertionAlgorithm,
-    keyId: header["kid"] as string | undefined,
-    claims,
-    signed,
-    signature,
-  };
+  return "problem" in claims ? claims : { kind: "assertion", ...signed, claims };
 }
 
 /** What the claims must say. */

@@ -8,10 +8,18 @@ import type { EpochSeconds } from "./time";
  *
  * @rfc 6749 §4
  */
-export const grantTypes = ["authorization_code", "refresh_token", "client_credentials"] as const;
+export const grantTypes = [
+  "authorization_code",
+  "refresh_token",
+  "client_credentials",
+  "urn:ietf:params:oauth:grant-type:jwt-bearer",
+] as const;
 
 /** A grant of the token endpoint. @rfc 6749 §4 */
 export type GrantType = (typeof grantTypes)[number];
+
+/** The grant for which an identity provider vouches. @rfc 7523 §2.1, draft-ietf-oauth-identity-assertion-authz-grant §4.4 */
+export const assertionGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /** How an authorization answer reaches a client. The metadata publishes this list. @rfc OAuth 2.0 Multiple Response Types §2.1, Form Post §2 */
 export const responseModes = ["query", "form_post"] as const;
@@ -195,10 +203,13 @@ const clientKinds: Readonly<Record<GrantType, readonly ClientKind[]>> = {
   // a script cannot protect a refresh token from other scripts on its page: a browser client asks again with prompt=none
   refresh_token: ["confidential", "native"],
   client_credentials: ["confidential"],
+  [assertionGrant]: ["confidential"],
 };
 
 /** Which issuers have a grant that an option of the API brings. All others are at every issuer. */
-const grantsByOption: Readonly<Partial<Record<GrantType, (issuer: Issuer) => boolean>>> = {};
+const grantsByOption: Readonly<Partial<Record<GrantType, (issuer: Issuer) => boolean>>> = {
+  [assertionGrant]: ({ identityAssertions = false }) => identityAssertions,
+};
 
 /** True for the name of a grant that the issuer has. */
 export function hasGrant(issuer: Issuer, name: string): name is GrantType {

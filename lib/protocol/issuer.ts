@@ -127,6 +127,8 @@ export interface Issuer {
   readonly api: Api;
   /** `true` where relying parties can have people signed out. */
   readonly signsOut?: boolean;
+  /** `true` where identity providers can vouch for people. */
+  readonly identityAssertions?: boolean;
 }
 
 /** The APIs of these issuers, each one once. */

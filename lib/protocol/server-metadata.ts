@@ -30,6 +30,8 @@ export interface ServerMetadata extends EndpointUrls, Partial<OpenIdMetadata> {
   readonly response_types_supported: readonly string[];
   readonly response_modes_supported: readonly string[];
   readonly grant_types_supported: readonly string[];
+  /** Only where identity providers vouch for people. @rfc draft-ietf-oauth-identity-assertion-authz-grant-03 §7.2 */
+  readonly authorization_grant_profiles_supported?: readonly string[];
   readonly token_endpoint_auth_methods_supported: readonly ClientAuthenticationMethod[];
   readonly token_endpoint_auth_signing_alg_values_supported: readonly string[];
   readonly revocation_endpoint_auth_methods_supported: readonly ClientAuthenticationMethod[];
@@ -87,6 +89,9 @@ export function serverMetadata(issuer: Issuer, jwksUri: string): ServerMetadata 
     response_types_supported: ["code"],
     response_modes_supported: responseModes,
     grant_types_supported: grantTypesOf(issuer),
+    ...(issuer.identityAssertions && {
+      authorization_grant_profiles_supported: ["urn:ietf:params:oauth:grant-profile:id-jag"],
+    }),
     token_endpoint_auth_methods_supported: methods,
     token_endpoint_auth_signing_alg_values_supported: algorithms,
     revocation_endpoint_auth_methods_supported: methods,

@@ -1,7 +1,8 @@
 /** What the record of a client, or the API, demands of requests. RFC 9449 §5, §5.2. */
-import { type Client, type ClientFlag, flagOptions, unmetFlags } from "../protocol/client";
+import { assertionGrant, type Client, type ClientFlag, flagOptions, unmetFlags } from "../protocol/client";
 import type { Issuer } from "../protocol/issuer";
 import { because, OAuthError } from "../protocol/oauth-error";
+import type { Parameters } from "../protocol/parameters";
 
 /** Refusals of what falls short of it. */
 export const flagReasons = {
@@ -11,9 +12,15 @@ export const flagReasons = {
     `client ${client} has ${flag}, and API ${apiId} has no ${flagOptions[flag]}: add apis.${apiId}.${flagOptions[flag]}, or remove ${flag} from the client's record`,
 } as const;
 
-/** The refusal of a token request without a proof. `why`: what demands one. @rfc 9449 §5 */
-export function proofMissing(why: string): OAuthError {
-  return new OAuthError("invalid_dpop_proof", {
+/**
+ * The refusal of a token request without a proof. `why`: what demands one. The client of an identity assertion hears that it needs another
+ * one, for its key.
+ *
+ * @rfc 9449 §5, draft-ietf-oauth-identity-assertion-authz-grant-03 §8.6
+ */
+export function proofMissing(parameters: Parameters, why: string): OAuthError {
+  const error = parameters.get("grant_type") === assertionGrant ? "invalid_grant" : "invalid_dpop_proof";
+  return new OAuthError(error, {
     description: "A DPoP proof is required.",
     ...because(flagReasons, "dpop-proof-missing", why),
   });

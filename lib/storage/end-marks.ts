@@ -43,27 +43,19 @@ export async function findMarks<Name extends string>(
   );
 }
 
-/** What storing an authorization needs, besides that. */
+/** What looking again needs. */
 export interface BirthPorts {
-  readonly storage: {
-    readonly authorizations: Pick<Storage["authorizations"], "erase">;
-    readonly endMarks: Pick<EndMarkStore, "find">;
-  };
+  readonly storage: Pick<Storage, "authorizations" | "endMarks">;
 }
 
 /** An authorization that is being stored. */
-export interface Newborn {
+export interface Birth {
   readonly subject: string;
   readonly authorizationId: string;
-  readonly now: EpochSeconds;
-}
-
-/** Under what it is born. */
-export interface Birth extends Newborn {
-  /** The keys of all marks that can end it. */
+  /** The keys of all marks that can end it, and those marks that were there before. */
   readonly endKeys: EndKeys;
-  /** The marks that were there before it was stored. */
   readonly endMarks: readonly string[];
+  readonly now: EpochSeconds;
   /** What else was stored with it, and must go too. */
   readonly forget?: (marks: CurrentMarks) => Promise<void>;
   readonly refusal: () => OAuthError;
@@ -84,15 +76,12 @@ export async function checkBirth({ storage }: BirthPorts, birth: Birth): Promise
   throw refusal();
 }
 
-/**
- * To be called where storing has failed: nobody gets what it leads to, so it is no sign-in, and if the person was erased meanwhile, nothing
- * of them may stay. A refusal has erased it already.
- */
+/** Where storing has failed, nobody gets what it leads to: it is no sign-in, and nothing of the person may stay. A refusal has erased it already. */
 export async function eraseAfter(
   failure: unknown,
-  { storage, newborn }: BirthPorts & { readonly newborn: Newborn },
+  { storage, birth }: BirthPorts & { birth: Pick<Birth, "subject" | "authorizationId" | "now"> },
 ): Promise<void> {
-  const { subject, authorizationId, now } = newborn;
+  const { subject, authorizationId, now } = birth;
   if (!(failure instanceof OAuthError))
     await storage.authorizations.erase({ subject, authorizationId }, now).catch(() => undefined);
 }

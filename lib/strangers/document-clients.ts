@@ -53,6 +53,7 @@ const decisionKeys: AnswerKeys<DocumentDecision> = {
     redirectOrigins: true,
     clientAuthentication: true,
     allowTokenEndpointAudience: true,
+    identityAssertions: true,
   },
   refused: {},
 };
@@ -65,10 +66,10 @@ function decisionProblem(decision: DocumentDecision): string | undefined {
   if (!isTextList(scopes)) return "scopes must be a list of scope names";
   if (!isTextList(redirectOrigins)) return "redirectOrigins must be a list of origins";
   if (clientAuthentication !== "none") return 'clientAuthentication must be "none", or be left out';
-  const { allowTokenEndpointAudience = false } = decision;
-  return typeof allowTokenEndpointAudience === "boolean"
-    ? undefined
-    : "allowTokenEndpointAudience must be true or false";
+  const { allowTokenEndpointAudience = false, identityAssertions = false } = decision;
+  const flags: Readonly<Record<string, unknown>> = { allowTokenEndpointAudience, identityAssertions };
+  const wrong = Object.keys(flags).find((name) => typeof flags[name] !== "boolean");
+  return wrong === undefined ? undefined : `${wrong} must be true or false`;
 }
 
 /** The host's answer. @throws TypeError when it is wrong */

@@ -1,5 +1,6 @@
 /** Makes a client of a client id metadata document. draft-ietf-oauth-client-id-metadata-document §4; RFC 7591 §2. */
 import {
+  assertionGrant,
   browserOriginsOf,
   type Client,
   flagsIn,
@@ -88,10 +89,15 @@ function readProof(document: Document, { decision, reserved }: DocumentRules): b
   return hasKey && !(mayGoWithout && decision.clientAuthentication === "none");
 }
 
-/** The grants that the client has named and may use: never one without an end user. */
-function readGrantTypes({ grant_types: named }: Document): readonly GrantType[] {
+/** The grants that the client has named and may use: never one without an end user, and without a page only at the host's word. */
+function readGrantTypes(
+  { grant_types: named }: Document,
+  { decision: { identityAssertions = false } }: DocumentRules,
+): readonly GrantType[] {
   const grantTypes = named === undefined ? ["authorization_code"] : (textsOf(named) ?? []);
-  return (["authorization_code", "refresh_token"] as const).filter((each) => grantTypes.includes(each));
+  const open: readonly GrantType[] = ["authorization_code", "refresh_token"];
+  const all: readonly GrantType[] = identityAssertions ? [...open, assertionGrant] : open;
+  return all.filter((each) => grantTypes.includes(each));
 }
 
 function linksOf(
@@ -138,7 +144,7 @@ function describedClient(
 ): Client {
   const { clientId, apiId, decision } = rules;
   const subscription: Subscription = {
-    grantTypes: readGrantTypes(document),
+    grantTypes: readGrantTypes(document, rules),
     ...(decision.scopes && { scopes: decision.scopes }),
   };
   const described = {

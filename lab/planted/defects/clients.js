@@ -132,9 +132,9 @@ const defects = [
   },
   {
     name: "assertion may be used again",
-    file: "lib/clients/client-assertion.ts",
-    find: '(await clientAssertions.use(usedAssertion(claims), now)) === "used"',
-    replace: "(await clientAssertions.use(usedAssertion(claims), now)) !== undefined",
+    file: "lib/clients/assertion-keys.ts",
+    find: '(await clientAssertions.use(used, now)) === "used"',
+    replace: "(await clientAssertions.use(used, now)) !== undefined",
     tests: ["attacks/client-assertions"],
   },
   {

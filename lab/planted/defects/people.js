@@ -365,8 +365,8 @@ const defects = [
   {
     name: "person with the name of a client",
     file: "lib/end-user/authenticate-end-user.ts",
-    find: "if (!(await clients.isTaken(subject))) return;",
-    replace: "if ((await clients.isTaken(subject)) !== undefined) return;",
+    find: "if (!(await clients.isTaken(endUser.subject))) return endUser;",
+    replace: "if ((await clients.isTaken(endUser.subject)) !== undefined) return endUser;",
     tests: ["endpoints/authorization-host-failures"],
   },
   {
@@ -394,8 +394,7 @@ const defects = [
     name: "consent is saved after the second look",
     file: "lib/end-user/approve.ts",
     find: "const bornUnder = await rememberConsent(ports, { approved, remember });\n    await checkBirth(ports, { ...birth, endMarks: bornUnder });",
-    replace:
-      "await checkBirth(ports, birth);\n    await rememberConsent(ports, { approved, remember });",
+    replace: "await checkBirth(ports, birth);\n    await rememberConsent(ports, { approved, remember });",
     tests: ["attacks/withdrawal", "lab/failures/withdrawal-schedules"],
   },
   {
