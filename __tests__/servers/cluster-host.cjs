@@ -84,6 +84,19 @@ function addRoutes(app, { auth, storage, client, signOut }) {
     const outcome = await storage.clientAssertions.use(assertion, Math.floor(Date.now() / 1000));
     res.json({ outcome });
   });
+  const { parkedRequests } = storage;
+  app.post("/requests", form, async ({ body: { key, owner, expiresAt } }, res) => {
+    const request = { key, owner, state: "open", expiresAt: Number(expiresAt) };
+    const bound = { limit: 10_000, now: Math.floor(Date.now() / 1000) };
+    res.json({ outcome: await parkedRequests.create(request, bound) });
+  });
+  app.get("/requests/:key", async ({ params: { key } }, res) => {
+    res.json({ request: await parkedRequests.find(key, Math.floor(Date.now() / 1000)) });
+  });
+  app.post("/requests/:key", form, async ({ params: { key }, body: { as, by } }, res) => {
+    const outcome = await parkedRequests.close({ key, as, by }, Math.floor(Date.now() / 1000));
+    res.json({ outcome });
+  });
   app.post("/clients/:clientId", form, async (req, res) => {
     const { apiIds, trusted } = req.body;
     const subscriptions = Object.fromEntries(apiIds.split(" ").map((apiId) => [apiId, {}]));

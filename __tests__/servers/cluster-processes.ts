@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { generateClientSecret, generateSigningKey, type UsedAssertion } from "../../lib";
+import { generateClientSecret, generateSigningKey, type ParkedRequest, type UsedAssertion } from "../../lib";
 import { encode, type Fields } from "../browser/browser";
 import { buildOnce } from "./build-once";
 import { postgres, startPostgres } from "./postgres-server";
@@ -216,6 +216,18 @@ export const ask = {
   useAssertion: ({ expiresAt, ...assertion }: UsedAssertion): Question => ({
     path: "/assertions",
     form: { digest: assertion.digest, expiresAt: String(expiresAt) },
+  }),
+  /** What the device authorization endpoint asks for a client that it knows. */
+  park: ({ key, owner, expiresAt }: ParkedRequest): Question => ({
+    path: "/requests",
+    form: { key, owner, expiresAt: String(expiresAt) },
+  }),
+  /** What a poll of the device asks. */
+  parked: (key: string): Question => ({ path: `/requests/${key}` }),
+  /** What a person's answer asks. */
+  close: (key: string, answer: { readonly as: string; readonly by: string }): Question => ({
+    path: `/requests/${key}`,
+    form: { ...answer },
   }),
   delete: (clientId: string): Question => ({ path: `/clients/${clientId}/delete`, form: {} }),
 };

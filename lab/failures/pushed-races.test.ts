@@ -1,5 +1,7 @@
 // The attacker opens the URL of a pushed request in many browsers at the same moment, at all processes of the host. They did not get a
-// second code. RFC 9126 §4.
+// second code. Or they have the code of a device, and answer yes at the moment at which its owner answers no: all processes tell the same
+// of it. RFC 8628 §3.3, 9126 §4.
+import { newDeviceRequest, newId } from "../../lib/testing/contract/records";
 import {
   type Answer,
   ask,
@@ -11,7 +13,7 @@ import {
 } from "../../__tests__/servers/cluster-processes";
 import { describeWith } from "../../__tests__/servers/server-process";
 
-const [processCount, simultaneous, rounds] = [4, 64, 5];
+const [processCount, simultaneous, rounds, answerRounds] = [4, 64, 5, 20];
 
 jest.setTimeout(120_000);
 
@@ -27,7 +29,7 @@ function races(engine: Engine): void {
   afterAll(() => hosts?.close());
 
   it(`give one code to ${simultaneous} browsers over ${processCount} processes, ${rounds} times`, async () => {
-    hosts = await startHosts(engine, processCount);
+    hosts ??= await startHosts(engine, processCount);
     const at = (index: number) => hosts?.processes[index % processCount];
     for (let round = 0; round < rounds; round += 1) {
       const pushed = await at(round)?.send(ask.push());
@@ -43,11 +45,40 @@ function races(engine: Engine): void {
     }
     expect(hosts.failures).toEqual([]);
   });
+
+  it(`let one of ${simultaneous} people answer a device over ${processCount} processes, ${answerRounds} times`, async () => {
+    hosts ??= await startHosts(engine, processCount);
+    const { processes } = hosts;
+    const winners = new Set<string>();
+    for (let round = 0; round < answerRounds; round += 1) {
+      const request = newDeviceRequest(Math.floor(Date.now() / 1000), { owner: "shop" });
+      const stored = await processes[round % processCount]?.send(ask.park(request));
+      expect(stored?.body).toEqual({ outcome: "created" });
+      const answers = Array.from({ length: simultaneous }, (_, index) => ({
+        as: (index + round) % 2 === 0 ? "approved" : "denied",
+        by: newId(),
+      }));
+      const told = await Promise.all(
+        answers.map((answer, index) => processes[index % processCount]?.send(ask.close(request.key, answer))),
+      );
+      const outcomes = told.map((each) => each?.body["outcome"]);
+      const [winner] = answers.filter((_, index) => outcomes[index] === "closed");
+      expect(outcomes.filter((outcome) => outcome === "not-open")).toHaveLength(simultaneous - 1);
+      for (const host of processes)
+        expect((await host.send(ask.parked(request.key))).body["request"]).toMatchObject({
+          state: winner?.as,
+          by: winner?.by,
+        });
+      winners.add(winner?.as ?? "nobody");
+    }
+    expect(winners).toEqual(new Set(["approved", "denied"]));
+    expect(hosts.failures).toEqual([]);
+  });
 }
 
 for (const engine of engines) {
   describeWith(engine, {
-    name: `approvals of one pushed request over ${engine.name} (RFC 9126 §4)`,
+    name: `answers to one request over ${engine.name} (RFC 8628 §3.3, 9126 §4)`,
     tests: () => races(engine),
   });
 }
