@@ -8,8 +8,10 @@ import {
   newAuthorization,
   newCode,
   newConsent,
+  newDeviceRequest,
   newDigest,
   newEndMark,
+  newId,
   newParkedRequest,
   newRefreshToken,
   newRegistration,
@@ -81,7 +83,9 @@ async function given({ connect }: Bed) {
   await authorizations.create(erased, now);
   const [assertion, registration] = [newAssertion(now), newRegistration(now)];
   const { clientId } = registration.client;
-  const request = newParkedRequest(now);
+  const [request, device] = [newParkedRequest(now), newDeviceRequest(now)];
+  const denial = { key: device.key, as: "denied", by: newId() } as const;
+  await own.parkedRequests.create(device, { limit: 1, now });
   await consents.save(consent, now);
   await own.clientRegistrations.create(registration, { limit: 100, now });
   const to = { ...from, digest: newDigest() };
@@ -101,12 +105,27 @@ async function given({ connect }: Bed) {
     deleteConsent: (storage) => storage.consents.delete({ selection: consent, exceptEndMark: "a mark" }, now),
     useAssertion: ({ clientAssertions }) => clientAssertions.use(assertion, now),
     parkRequest: ({ parkedRequests }) => parkedRequests.create(request, { now }),
+    closeRequest: ({ parkedRequests }) => parkedRequests.close(denial, now),
     createRegistration: ({ clientRegistrations }) =>
       clientRegistrations.create(newRegistration(now), { limit: 100, now }),
     extendRegistration: ({ clientRegistrations }) =>
       clientRegistrations.extend({ clientId, expiresAt: now + 900 }, now),
   };
-  return { code, from, to, token, one, other, erased, consent, assertion, request, clientId, spending };
+  return {
+    code,
+    from,
+    to,
+    token,
+    one,
+    other,
+    erased,
+    consent,
+    assertion,
+    request,
+    denial,
+    clientId,
+    spending,
+  };
 }
 
 /** What the server is sent while this runs: the name of each command, and the connection that it came by. */
@@ -166,8 +185,8 @@ function waitedFor(bed: () => Bed): void {
 function acknowledged(bed: () => Bed): void {
   it("have what was acknowledged", async () => {
     const { connect, replica } = bed();
-    const { spending, code, from, to, token, one, other, erased, consent, assertion, request, clientId } =
-      await given(bed());
+    const { spending, code, from, to, token, one, other, erased, consent, ...rest } = await given(bed());
+    const { assertion, request, denial, clientId } = rest;
     const storage = redisStorage({ client: await connect(), replicas: 1 });
     for (const spend of Object.values(spending)) await spend(storage);
     await askRedis(replica.url, async (client) => {
@@ -183,6 +202,10 @@ function acknowledged(bed: () => Bed): void {
       expect(await copy.consents.find(consent, now)).toBeUndefined();
       expect(await copy.clientRegistrations.find(clientId, now + 899)).toBeDefined();
       expect(await copy.parkedRequests.find(request.key, now)).toMatchObject({ by: request.by });
+      expect(await copy.parkedRequests.find(denial.key, now)).toMatchObject({
+        state: "denied",
+        by: denial.by,
+      });
       expect(await copy.clients.find(spa.clientId)).toBeUndefined();
       expect(await copy.endMarks.find([clientEndKey(spa.clientId)], now)).toEqual([expect.any(String)]);
       expect(await client.sendCommand(["EXISTS", `authmount:assertion:${assertion.digest}`])).toBe(1);
@@ -191,7 +214,7 @@ function acknowledged(bed: () => Bed): void {
 
   it("fail the call when they are gone, and nothing can be used twice", async () => {
     const { connect, replica } = bed();
-    const { spending, code, from, to, token, one, other, assertion, request } = await given(bed());
+    const { spending, code, from, to, token, one, other, assertion, request, denial } = await given(bed());
     await replica.stop("SIGKILL");
     try {
       const spent = Object.values(spending).map(async (spend) =>
@@ -214,6 +237,7 @@ function acknowledged(bed: () => Bed): void {
       expect(await storage.clientAssertions.use(assertion, now)).toBe("used-before");
       expect(await storage.parkedRequests.create({ ...request, by: newDigest() }, { now })).toBe("taken");
       expect(await storage.parkedRequests.find(request.key, now)).toMatchObject({ by: request.by });
+      expect(await storage.parkedRequests.close({ ...denial, as: "approved" }, now)).toBe("not-open");
       for (const { authorizationId } of [one, other]) {
         expect(await storage.authorizations.find(authorizationId, now)).toMatchObject({ revoked: true });
       }
@@ -293,6 +317,26 @@ function parked(bed: () => Bed): void {
     expect(await plain.parkedRequests.create(request, { now })).toBe("taken");
     expect(await propagated(bed(), () => plain.parkedRequests.create(request, { now }))).toBeGreaterThan(50);
     expect(await plain.parkedRequests.find(request.key, now)).toMatchObject({ by: request.by });
+  });
+
+  it("an answer to a device waits for the replicas again, also one that comes late", async () => {
+    const { connect, whileStalled } = bed();
+    const [plain, own, anew] = [
+      redisStorage({ client: await connect() }),
+      redisStorage({ client: await connect(), replicas: 1 }),
+      redisStorage({ client: await connect(), replicas: 1 }),
+    ];
+    const { key } = newDeviceRequest(now);
+    await own.parkedRequests.create(newDeviceRequest(now, { key }), { limit: 1, now });
+    const close = ({ parkedRequests }: RedisStorage) =>
+      parkedRequests.close({ key, as: "approved", by: "an answer" }, now);
+    await whileStalled(async () => {
+      for (const storage of [own, anew])
+        await expect(close(storage)).rejects.toMatchObject({ code: "redis-replicas-missing" });
+    });
+    expect(await close(plain)).toBe("not-open");
+    expect(await propagated(bed(), () => close(plain))).toBeGreaterThan(50);
+    expect(await plain.parkedRequests.find(key, now)).toMatchObject({ state: "approved", by: "an answer" });
   });
 }
 

@@ -59,7 +59,9 @@ function races(engine: Engine): void {
         by: newId(),
       }));
       const told = await Promise.all(
-        answers.map((answer, index) => processes[index % processCount]?.send(ask.close(request.key, answer))),
+        answers.map(async (answer, index) =>
+          processes[index % processCount]?.send(ask.close(request.key, answer)),
+        ),
       );
       const outcomes = told.map((each) => each?.body["outcome"]);
       const [winner] = answers.filter((_, index) => outcomes[index] === "closed");
