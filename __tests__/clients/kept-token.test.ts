@@ -1,4 +1,4 @@
-/** The file in which examples/command-line keeps its refresh token, in a folder where others can write (RFC 8252 §8.6). */
+/** The file in which examples/command-line keeps its refresh token and keys, in a folder where others can write (RFC 8252 §8.6). */
 import { execFile } from "node:child_process";
 import {
   chmod,
@@ -18,7 +18,11 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
 const moduleUrl = pathToFileURL(path.resolve(__dirname, "../../examples/command-line/kept-token.mjs")).href;
-const kept = JSON.stringify({ issuer: "A", refreshToken: "rt-4711" });
+const kept = JSON.stringify({
+  issuer: "A",
+  refreshToken: "rt-4711",
+  keys: { privateKey: {}, publicKey: {} },
+});
 
 let outside: string;
 let folder: string;
@@ -35,7 +39,7 @@ afterEach(() => rm(outside, { recursive: true }));
 /** Runs lines of a program that has the functions of the module; gives what it has printed, or why it has failed. */
 async function run(lines: string): Promise<string> {
   const script = `import { symlinkSync } from "node:fs";
-    import { keepRefreshToken, takeRefreshToken } from ${JSON.stringify(moduleUrl)};
+    import { keepToken, useToken } from ${JSON.stringify(moduleUrl)};
     try { ${lines} } catch (error) { console.log(error.message); }`;
   const env = { ...process.env, ORDERS_CONFIG: folder };
   const args = ["--input-type=module", "--eval", script];
@@ -43,8 +47,9 @@ async function run(lines: string): Promise<string> {
   return (stdout + stderr).trim();
 }
 
-const keep = (): Promise<string> => run('await keepRefreshToken("A", "rt-4711");');
-const take = (): Promise<string> => run('console.log(await takeRefreshToken("A"));');
+const keep = (): Promise<string> => run(`await keepToken(${kept});`);
+const take = (): Promise<string> =>
+  run('console.log(await useToken("A", async ({ refreshToken }) => refreshToken));');
 const modeOf = async (name: string): Promise<number> => (await stat(name)).mode & 0o777;
 
 describe("examples/command-line: somebody has put something in the place of the token file", () => {
@@ -52,7 +57,7 @@ describe("examples/command-line: somebody has put something in the place of the 
     const victim = path.join(outside, "victim");
     await writeFile(victim, "precious");
     await run(`symlinkSync(${JSON.stringify(victim)}, ${JSON.stringify(file)} + "." + process.pid);
-      await keepRefreshToken("A", "rt-4711");`);
+      await keepToken(${kept});`);
     expect(await readFile(victim, "utf8")).toBe("precious");
   });
 
@@ -110,6 +115,14 @@ describe("examples/command-line: somebody has put something in the place of the 
     await keep();
     expect(await take()).toBe("rt-4711");
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("keeps it, and its keys, when it could not be used: it may still be valid", async () => {
+    await keep();
+    expect(await run('await useToken("A", async () => { throw new Error("offline"); });')).toBe("offline");
+    expect(await readdir(folder)).toEqual(["token.json"]);
+    expect(await readFile(file, "utf8")).toBe(kept);
+    expect(await modeOf(file)).toBe(0o600);
   });
 
   it("has no token where none was kept", async () => {

@@ -1,5 +1,5 @@
 // @ts-check
-/** The refresh token, in a file that only its owner can read. If the system has a keychain, that is the better place. */
+/** The refresh token and its keys, in a file that only its owner can read. If the system has a keychain, that is the better place. */
 import { randomUUID } from "node:crypto";
 import { constants, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -10,14 +10,14 @@ const folder = ORDERS_CONFIG ?? path.join(XDG_CONFIG_HOME, "authmount-orders");
 const file = path.join(folder, "token.json");
 const newName = () => `${file}.${randomUUID()}`;
 
+/** @typedef {import("node:crypto").webcrypto.JsonWebKey} Jwk */
+/** @typedef {{ issuer: string, refreshToken: string, keys: { privateKey: Jwk, publicKey: Jwk } }} Kept */
+
 /** @param {string} problem */
 const refusal = (problem) => new Error(`${problem}. Delete ${file} and sign in again.`);
 
-/**
- * True if others may do what the mode bits stand for. Windows has no such modes; there the folder belongs to its owner anyway.
- *
- * @type {(stats: import("node:fs").Stats, bits: number) => boolean}
- */
+// Windows has no such modes; there the folder belongs to its owner anyway
+/** True if others may do what the mode bits stand for. @type {(stats: import("node:fs").Stats, bits: number) => boolean} */
 const othersMay = ({ uid, mode }, bits) =>
   process.getuid !== undefined && (uid !== process.getuid() || (mode & bits) !== 0);
 
@@ -27,12 +27,8 @@ async function checkFolder() {
     throw new Error(`No token is kept in ${folder}: others can write there.`);
 }
 
-/**
- * The content of the file with this name, unless it is a link or others can read it. Checks the opened file, because the name
- * could lead to a different file a moment later.
- *
- * @type {(name: string) => Promise<{ issuer: string, refreshToken: string }>}
- */
+// checks the opened file, because the name could lead to a different file a moment later
+/** What is in this file, unless it is a link or others can read it. @type {(name: string) => Promise<Kept>} */
 async function readPrivately(name) {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   const handle = await open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error) => {
@@ -53,24 +49,19 @@ async function readPrivately(name) {
   }
 }
 
-/** @type {(issuer: string, refreshToken: string) => Promise<void>} */
-export async function keepRefreshToken(issuer, refreshToken) {
+/** @param {Kept} kept */
+export async function keepToken(kept) {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await checkFolder();
   const ownFile = newName();
   // wx always makes a new file: it follows no link and uses no file that somebody else has made
-  await writeFile(ownFile, JSON.stringify({ issuer, refreshToken }), { flag: "wx", mode: 0o600 });
+  await writeFile(ownFile, JSON.stringify(kept), { flag: "wx", mode: 0o600 });
   await rename(ownFile, file);
 }
 
-/**
- * Moves the file away first, so that only one of two simultaneous runs gets the token: using a refresh token twice revokes
- * the authorization. Returns the token only for the issuer that issued it.
- *
- * @param {string} issuer
- * @returns {Promise<string | undefined>}
- */
-export async function takeRefreshToken(issuer) {
+// moves the file away first: of two runs only one gets the token, because using it twice revokes the authorization
+/** @returns {Promise<Kept | undefined>} */
+async function takeToken() {
   const ownFile = newName();
   try {
     await checkFolder();
@@ -83,5 +74,18 @@ export async function takeRefreshToken(issuer) {
   }
   const kept = await readPrivately(ownFile);
   await rm(ownFile);
-  return kept.issuer === issuer ? kept.refreshToken : undefined;
+  return kept;
+}
+
+// if `use` fails, the token may still be valid
+/** Uses the token up, if it is of this issuer. @type {<T>(issuer: string, use: (kept: Kept) => Promise<T>) => Promise<T | undefined>} */
+export async function useToken(issuer, use) {
+  const kept = await takeToken();
+  if (kept?.issuer !== issuer) return undefined;
+  try {
+    return await use(kept);
+  } catch (error) {
+    await keepToken(kept);
+    throw error;
+  }
 }

@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import * as oauth from "openid-client";
-import { keepRefreshToken, takeRefreshToken } from "./kept-token.mjs";
+import { keepToken, useToken } from "./kept-token.mjs";
 
 const { ISSUER = "", API_URL = "", CLIENT_ID = "", BROWSER } = process.env;
 
@@ -30,19 +30,12 @@ function openBrowser(url) {
 
 /** @param {string} text */
 const page = (text) => `<!doctype html>
-<html lang="en">
+<html lang="en"><title>Orders</title><link rel="icon" href="data:,">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Orders</title>
-<link rel="icon" href="data:,">
 <style>:root { color-scheme: light dark; font: 1rem/1.6 system-ui } main { max-width: 27rem; margin: 10vh auto; overflow-wrap: anywhere }</style>
-<main><h1>Orders</h1><p>${text}</p></main>
-</html>`;
+<main><h1>Orders</h1><p>${text}</p></main></html>`;
 
-/**
- * The query of the answer to our request. Any other request to this port gets a 404.
- *
- * @type {(server: import("node:http").Server, state: string) => Promise<string>}
- */
+/** The query of the answer with our state; others get a 404. @type {(server: import("node:http").Server, state: string) => Promise<string>} */
 function receiveAnswer(server, state) {
   return new Promise((resolve, reject) => {
     const timeUp = setTimeout(() => reject(new Error("Nobody has signed in for five minutes.")), 300_000);
@@ -58,62 +51,62 @@ function receiveAnswer(server, state) {
 }
 
 async function signIn() {
+  // it signs a proof for each request: whoever reads a token on the way can't use it
+  const pair = await oauth.randomDPoPKeyPair("ES256", { extractable: true });
+  const DPoP = oauth.getDPoPHandle(config, pair);
   // only this machine can reach it; RFC 8252 wants the IP address, because the name may resolve to another address
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
   const redirectUri = `http://127.0.0.1:${port}/callback`;
-  const expectedState = oauth.randomState();
-  const pkceCodeVerifier = oauth.randomPKCECodeVerifier();
+  const checks = { expectedState: oauth.randomState(), pkceCodeVerifier: oauth.randomPKCECodeVerifier() };
   const url = oauth.buildAuthorizationUrl(config, {
     redirect_uri: redirectUri,
     scope: "read",
-    state: expectedState,
-    code_challenge: await oauth.calculatePKCECodeChallenge(pkceCodeVerifier),
+    state: checks.expectedState,
+    code_challenge: await oauth.calculatePKCECodeChallenge(checks.pkceCodeVerifier),
     code_challenge_method: "S256",
+    dpop_jkt: await DPoP.calculateThumbprint(),
   });
   openBrowser(url.href);
   try {
-    const answer = new URL(`${redirectUri}?${await receiveAnswer(server, expectedState)}`);
-    // checks state and iss, and sends the verifier as proof
-    return await oauth.authorizationCodeGrant(config, answer, { expectedState, pkceCodeVerifier });
+    const answer = new URL(`${redirectUri}?${await receiveAnswer(server, checks.expectedState)}`);
+    // checks state and iss, and sends the verifier and a proof of the key
+    const tokens = await oauth.authorizationCodeGrant(config, answer, checks, undefined, { DPoP });
+    const privateKey = await crypto.subtle.exportKey("jwk", pair.privateKey);
+    const publicKey = await crypto.subtle.exportKey("jwk", pair.publicKey);
+    return { keys: { privateKey, publicKey }, DPoP, tokens };
   } finally {
-    server.close();
     // browsers open spare connections and send nothing on them
-    server.closeAllConnections();
+    server.close().closeAllConnections();
   }
 }
 
-/** New tokens from the stored refresh token, or `undefined` if the person has to sign in. */
-async function refresh() {
-  const refreshToken = await takeRefreshToken(ISSUER);
-  if (!refreshToken) return undefined;
+/** New tokens from the kept refresh token, or `undefined` if the person has to sign in. @param {import("./kept-token.mjs").Kept} kept */
+async function refresh({ refreshToken, keys }) {
+  const algorithm = { name: "ECDSA", namedCurve: "P-256" };
+  const privateKey = await crypto.subtle.importKey("jwk", keys.privateKey, algorithm, false, ["sign"]);
+  const publicKey = await crypto.subtle.importKey("jwk", keys.publicKey, algorithm, true, ["verify"]);
+  const DPoP = oauth.getDPoPHandle(config, { privateKey, publicKey });
   try {
-    return await oauth.refreshTokenGrant(config, refreshToken);
+    return { keys, DPoP, tokens: await oauth.refreshTokenGrant(config, refreshToken, undefined, { DPoP }) };
   } catch (error) {
     if (error instanceof oauth.ResponseBodyError && error.error === "invalid_grant") return undefined;
-    // if only the network failed, the token may still be valid
-    await keepRefreshToken(ISSUER, refreshToken);
     throw error;
   }
 }
 
 async function showOrders() {
-  const tokens = (await refresh()) ?? (await signIn());
-  if (tokens.refresh_token) await keepRefreshToken(ISSUER, tokens.refresh_token);
-  const answer = await fetch(API_URL, { headers: { authorization: `Bearer ${tokens.access_token}` } });
+  const { keys, DPoP, tokens } = (await useToken(ISSUER, refresh)) ?? (await signIn());
+  const { access_token: accessToken, refresh_token: refreshToken } = tokens;
+  if (refreshToken) await keepToken({ issuer: ISSUER, refreshToken, keys });
+  const request = /** @type {const} */ ([new URL(API_URL), "GET", null, undefined, { DPoP }]);
+  const answer = await oauth.fetchProtectedResource(config, accessToken, ...request);
   console.log(await answer.text());
 }
 
 async function signOut() {
-  const refreshToken = await takeRefreshToken(ISSUER);
-  try {
-    if (refreshToken) await oauth.tokenRevocation(config, refreshToken);
-  } catch (error) {
-    // the token is still valid, so keep it: it must be possible to try signing out again
-    if (refreshToken) await keepRefreshToken(ISSUER, refreshToken);
-    throw error;
-  }
+  await useToken(ISSUER, ({ refreshToken }) => oauth.tokenRevocation(config, refreshToken));
   console.log("Signed out.");
 }
 
@@ -121,8 +114,7 @@ try {
   await (process.argv[2] === "sign-out" ? signOut() : showOrders());
 } catch (error) {
   // print no URL of the answer: it contains the code
-  console.error(
-    error instanceof oauth.AuthorizationResponseError ? `Not signed in: ${error.error}` : String(error),
-  );
+  const isRefusal = error instanceof oauth.AuthorizationResponseError;
+  console.error(isRefusal ? `Not signed in: ${error.error}` : String(error));
   process.exitCode = 1;
 }

@@ -12,6 +12,7 @@ async function start() {
     name: "Orders on the command line",
     confidential: false,
     platform: "native",
+    dpopBound: true,
     // the program chooses the port when it runs
     redirectUris: ["http://127.0.0.1/callback"],
     subscriptions: { orders: {} },

@@ -18,6 +18,7 @@ import {
   startExample,
   type WebBrowser,
 } from "../../__tests__/servers/example";
+import { testKey } from "../../lib/testing";
 import { describeWith } from "../../__tests__/servers/server-process";
 
 /** Clients renew a token ten seconds before it expires: one that lasts five is renewed for every call. */
@@ -327,8 +328,13 @@ function runOrders(args: readonly string[], decision: "approve" | "deny" = "appr
   });
 }
 
-const kept = async (): Promise<unknown> =>
-  JSON.parse(await readFile(path.join(folder, "token.json"), "utf8"));
+interface Kept {
+  readonly issuer: string;
+  readonly refreshToken: string;
+}
+
+const kept = async (): Promise<Kept> =>
+  JSON.parse(await readFile(path.join(folder, "token.json"), "utf8")) as Kept;
 
 describe("examples/command-line", () => {
   beforeAll(async () => {
@@ -369,7 +375,21 @@ describe("examples/command-line", () => {
     expect((await stat(path.join(folder, "token.json"))).mode & 0o777).toBe(0o600);
     expect((await stat(folder)).mode & 0o777).toBe(0o700);
     expect(await readdir(folder)).toEqual(["token.json"]);
-    expect(await kept()).toEqual({ issuer: expect.any(String), refreshToken: expect.any(String) });
+    expect(await kept()).toEqual({
+      issuer: expect.any(String),
+      refreshToken: expect.any(String),
+      keys: { privateKey: expect.anything(), publicKey: expect.anything() },
+    });
+  });
+
+  it("gives nothing to somebody who has read the refresh token on its way, and loses nothing (RFC 9449 §5)", async () => {
+    const { issuer, refreshToken } = await kept();
+    const form = { grant_type: "refresh_token", client_id: "orders", refresh_token: refreshToken };
+    const url = `${issuer}/token`;
+    const steal = async (headers: Record<string, string>): Promise<unknown> =>
+      (await fetch(url, { method: "POST", headers, body: new URLSearchParams(form) })).json();
+    expect(await steal({})).toMatchObject({ error: "invalid_dpop_proof" });
+    expect(await steal(testKey().headers({ method: "POST", url }))).toMatchObject({ error: "invalid_grant" });
   });
 
   it("asks nobody the next time, and keeps the new refresh token (RFC 6749 §6)", async () => {
@@ -387,8 +407,8 @@ describe("examples/command-line", () => {
         mode: 0o600,
       });
     const take = async (issuer: string) => {
-      const script = `import { takeRefreshToken } from ${JSON.stringify(pathToFileURL(keptTokenFile).href)};
-        console.log(await takeRefreshToken(${JSON.stringify(issuer)}));`;
+      const script = `import { useToken } from ${JSON.stringify(pathToFileURL(keptTokenFile).href)};
+        console.log(await useToken(${JSON.stringify(issuer)}, async ({ refreshToken }) => refreshToken));`;
       const { stdout } = await promisify(execFile)(
         process.execPath,
         ["--input-type=module", "--eval", script],
