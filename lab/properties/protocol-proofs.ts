@@ -1,12 +1,15 @@
-/** How clients of the protocol model prove themselves: by a secret, or by an assertion. RFC 6749 §2.3.1; 7523 §2.2. */
-import { type KeyObject, randomUUID, sign } from "node:crypto";
+/** How clients of the protocol model prove themselves, by a secret or an assertion, and their keys. RFC 6749 §2.3.1; 7523 §2.2; 9449 §4.2. */
+import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
 import type { Fields } from "../../__tests__/browser/browser";
+import { type ProofChanges, proofOf } from "../../__tests__/requests/dpop-proofs";
 import { hostParties, type Party, strayKey } from "./protocol-clients";
-import type { Caller } from "./protocol-steps";
+import type { Caller, KeyName } from "./protocol-steps";
 
 /** Who asks, and how they prove it. */
 export interface Credentials extends Pick<Caller, "proof" | "by"> {
   readonly client: Party;
+  /** The key that is proved. */
+  readonly proves?: KeyName | undefined;
 }
 
 /** Where an assertion is for, and when it is signed. */
@@ -26,6 +29,25 @@ function assertionBy({ key, id, audience, now }: Signing): string {
   const signed = `${part({ alg: "ES256" })}.${part(claims)}`;
   const signature = sign("sha256", Buffer.from(signed), { key, dsaEncoding: "ieee-p1363" });
   return `${signed}.${signature.toString("base64url")}`;
+}
+
+const keys: Readonly<Record<KeyName, KeyObject>> = {
+  first: generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey,
+  second: generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey,
+};
+
+/** What names this key (RFC 7638 §3). */
+export function thumbprintOf(name: KeyName): string {
+  const { crv, kty, x, y } = keys[name].export({ format: "jwk" });
+  return createHash("sha256").update(JSON.stringify({ crv, kty, x, y })).digest("base64url");
+}
+
+/** The header with a new proof of this key, if it is one (RFC 9449 §4.1). */
+export function proofHeader(
+  name: KeyName | undefined,
+  request: Pick<ProofChanges, "method" | "url" | "token">,
+): { readonly DPoP?: string } {
+  return name ? { DPoP: proofOf({ ...request, key: keys[name] }) } : {};
 }
 
 /** A secret that is not this client's. */

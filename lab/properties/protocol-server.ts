@@ -8,7 +8,7 @@ import { type TestHost, testHost } from "../../__tests__/hosts/host";
 import { type Answer, listen, type ListeningApp, type Question } from "../../__tests__/hosts/listening";
 import type { Party } from "./protocol-clients";
 import { adaptersOf, type HostWords, postJson, strangersDocument } from "./protocol-strangers";
-import { basicOf, type Credentials, formProof } from "./protocol-proofs";
+import { basicOf, type Credentials, formProof, proofHeader } from "./protocol-proofs";
 import type { Decision } from "./protocol-steps";
 import { isRegistered } from "./protocol-visits";
 import {
@@ -211,8 +211,10 @@ export async function post(
   }: { pair: PairName; endpoint: string; credentials: Credentials; form: Fields },
 ): Promise<Answer> {
   const path = pathOf(pair, endpoint);
+  const headers = proofHeader(credentials.proves, { method: "POST", url: origin + path });
   if (credentials.by === "Basic") {
-    const answer = await server.send({ path, headers: { Authorization: basicOf(credentials) }, form });
+    const basic = { ...headers, Authorization: basicOf(credentials) };
+    const answer = await server.send({ path, headers: basic, form });
     if (answer.status === 401 && !answer.headers["www-authenticate"]?.startsWith("Basic "))
       throw new Error(`401 to Basic without its challenge (RFC 6749 §5.2): ${path}`);
     return answer;
@@ -222,7 +224,7 @@ export async function post(
   const own = formProof(credentials, at);
   if (credentials.proof === "used")
     await server.send({ path: pathOf(pair, "revoke"), form: { ...own, token: "nonsense" } });
-  return server.send({ path, form: { ...own, ...form } });
+  return server.send({ path, headers, form: { ...own, ...form } });
 }
 
 /** A consent page in a browser of its own. */

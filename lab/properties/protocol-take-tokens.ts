@@ -16,8 +16,10 @@ import {
   namedScopes,
   ownScopes,
   type Place,
+  provenKey,
   type Refused,
 } from "./protocol-model";
+import { proofHeader, thumbprintOf } from "./protocol-proofs";
 import { issuerOf, post, verifier } from "./protocol-server";
 import {
   type Calling,
@@ -30,6 +32,7 @@ import {
   refreshed,
   revoked,
 } from "./protocol-tokens";
+import type { KeyName } from "./protocol-steps";
 import { apiFacts, type ApiName, apiOf, identityOf, pairs } from "./protocol-world";
 
 /** True of every answer with tokens, whatever the model says. */
@@ -79,7 +82,8 @@ function settleTokens(
   const { access_token: access, refresh_token: refresh } = body;
   const { seconds } = expected;
   expectThat(answer.body["expires_in"] === seconds, { said: `expires_in ${seconds}`, answer });
-  expectThat(answer.body["token_type"] === "bearer", { said: "token_type bearer", answer });
+  const type = expected.key ? "DPoP" : "bearer";
+  expectThat(answer.body["token_type"] === type, { said: `token_type ${type}`, answer });
   expectThat(sameScopes(scopesIn(answer), expected.scopes), {
     said: `scope ${expected.scopes.join(" ")}`,
     answer,
@@ -92,7 +96,8 @@ function settleTokens(
   } else expectThat(refresh === which.text, { said: "the same refresh token again", answer });
   expectThat(!model.accessTokens.some(({ text }) => text === access), { said: "a new access token", answer });
   keepTokens(model, { granted: expected, access, refresh });
-  server.note(`tokens for ${expected.client.who}`);
+  server.note(`${expected.key ? "bound " : ""}tokens for ${expected.client.who}`);
+  if (expected.key) server.note(`tokens for ${expected.client.who}`);
 }
 
 /** Asks for tokens, lets the host have its say, and compares. */
@@ -104,7 +109,7 @@ async function takeTokens(
     calling,
     form,
   }: { proposal: Granted | Refused; host: HostAnswer; calling: Calling; form: Fields },
-): Promise<void> {
+): Promise<Answer> {
   const { server, model } = run;
   const isAsked = proposal.kind === "granted";
   server.questions = [];
@@ -112,13 +117,17 @@ async function takeTokens(
   const { pair } = calling;
   const answer = await post(server, { pair, endpoint: "token", credentials: calling, form });
   checkQuestions(run, proposal, answer);
-  if (!isAsked) return expectRefused(proposal, answer);
+  if (!isAsked) {
+    expectRefused(proposal, answer);
+    return answer;
+  }
   const expected = decided(model, { granted: proposal, answer: host });
   server.note(`the host says ${host}`);
-  if (expected.kind === "granted") return settleTokens(run, { expected, answer });
-  checkHostRefusal(expected, answer);
+  if (expected.kind === "granted") settleTokens(run, { expected, answer });
+  else checkHostRefusal(expected, answer);
   if (host === "a no" || host === "a no that revokes")
     expectThat(answer.body["error_description"] === hostWords, { said: "the words of the host", answer });
+  return answer;
 }
 
 /** A verifier that does not fit, and one that is too short. */
@@ -127,7 +136,7 @@ const verifiers = { right: verifier, wrong: "w".repeat(43), short: "v".repeat(42
 /** A client redeems a code. */
 export async function takeRedeem(run: Run, step: Of<"redeem">): Promise<void> {
   const approval = chosen(run.model.approvals, step.of);
-  const calling = approval && callingOf(run.model, { step, owner: approval });
+  const calling = approval && callingOf(run.model, { step, owner: approval, bound: approval.key });
   if (!approval || !calling) return;
   const proposal = redeemed(run.model, { step, calling, approval });
   const uris = { none: undefined, right: approval.redirectUri, wrong: `${approval.redirectUri}x` };
@@ -143,7 +152,7 @@ export async function takeRedeem(run: Run, step: Of<"redeem">): Promise<void> {
 /** A client refreshes. */
 export async function takeRefresh(run: Run, step: Of<"refresh">): Promise<void> {
   const token = chosen(run.model.refreshTokens, step.of);
-  const calling = token && callingOf(run.model, { step, owner: token.approval });
+  const calling = token && callingOf(run.model, { step, owner: token.approval, bound: token.key });
   if (!token || !calling) return;
   const proposal = refreshed(run.model, { step, calling, token });
   const form = {
@@ -151,15 +160,17 @@ export async function takeRefresh(run: Run, step: Of<"refresh">): Promise<void> 
     refresh_token: token.text,
     scope: namedScopes(step.scope, token.approval.pair)?.join(" "),
   };
-  await takeTokens(run, { proposal, host: step.host, calling, form });
+  const { status } = await takeTokens(run, { proposal, host: step.host, calling, form });
+  const { key } = token;
+  if (key) run.server.note(`a bound token is refreshed with ${keyWords(key, calling.proves)}: ${status}`);
 }
 
 /** A client asks for a token of its own. */
 export async function takeCredentials(run: Run, step: Of<"credentials">): Promise<void> {
-  const { pair, scope, host, proof, by } = step;
+  const { pair, scope, host, proof, by, key: choice } = step;
   const client = run.model.parties.get(step.client);
   if (!client) return;
-  const calling = { client, pair, proof, by };
+  const calling = { client, pair, proof, by, proves: provenKey(pair, { choice, bound: undefined }) };
   const proposal = ownTokens(run.model, { step, calling });
   const form = { grant_type: "client_credentials", scope: namedScopes(scope, pair)?.join(" ") };
   await takeTokens(run, { proposal, host, calling, form });
@@ -198,15 +209,16 @@ function checkSaid(expected: ReturnType<typeof introspected>, answer: Answer): v
     const isInactive = answer.body["active"] === false && Object.keys(answer.body).length === 1;
     return expectThat(answer.status === 200 && isInactive, { said: "an inactive token", answer });
   }
-  const { client, pair, subject, scopes, claims, expiresAt } = about;
-  const said = JSON.stringify({ client: client.id, pair, subject, scopes, claims, expiresAt });
-  const { active, client_id: clientId, sub, iss, exp } = answer.body;
+  const { client, pair, subject, scopes, claims, expiresAt, key } = about;
+  const said = JSON.stringify({ client: client.id, pair, subject, scopes, claims, expiresAt, key });
+  const { active, client_id: clientId, sub, iss, exp, cnf } = answer.body;
   const isRight =
     active === true &&
     clientId === client.id &&
     sub === subject &&
     iss === issuerOf(pair) &&
     exp === expiresAt &&
+    isDeepStrictEqual(cnf, key && { jkt: thumbprintOf(key) }) &&
     isDeepStrictEqual(claimsIn(answer.body), claims) &&
     sameScopes(scopesIn(answer), scopes);
   expectThat(answer.status === 200 && isRight, { said, answer });
@@ -229,29 +241,45 @@ export async function takeAbout({ server, model }: Run, step: Of<"revoke" | "int
   expectThat(answer.status === 200 && answer.text === "{}", { said: "200 {}", answer });
 }
 
+/** Which key was proved where one was needed. */
+function keyWords(needed: KeyName, proved: KeyName | undefined): string {
+  return proved === undefined ? "none" : proved === needed ? "its key" : "another";
+}
+
 /** A client calls an API. */
-export async function takeCall({ server, model }: Run, { of, at, need }: Of<"call">): Promise<void> {
+export async function takeCall({ server, model }: Run, { of, at, need, key }: Of<"call">): Promise<void> {
   const token = chosen(model.accessTokens, of);
   if (!token) return;
   const names = Object.keys(apiFacts) as ApiName[];
   const own = apiOf(token.pair);
   const api = at === "own" ? own : (names.filter((name) => name !== own)[of % 2] ?? own);
   const needed = namedScopes(need, pairs.find((pair) => apiOf(pair) === api) ?? token.pair) ?? [];
-  const answer = await server.send({
+  const proves = provenKey(token.pair, { choice: key, bound: token.key });
+  const url = `https://api.example/needs/${api}`;
+  const sent = {
     path: `/needs/${api}?need=${encodeURIComponent(needed.join(" "))}`,
-    headers: { Authorization: `Bearer ${token.text}` },
-  });
+    headers: {
+      Authorization: `${proves ? "DPoP" : "Bearer"} ${token.text}`,
+      ...proofHeader(proves, { method: "GET", url, token: token.text }),
+    },
+  };
+  const answer = await server.send(sent);
+  if (token.key) server.note(`a bound token is called with ${keyWords(token.key, proves)}: ${answer.status}`);
   const ended = endOf(token);
   const isLate = ended !== undefined && server.lagSeconds > 0 && model.now - ended <= server.lagSeconds;
   const passes = isWithin(needed, allowedOf(token)) ? 200 : 403;
   const allowed =
-    at !== "own" || model.now >= token.expiresAt
+    at !== "own" || model.now >= token.expiresAt || proves !== token.key
       ? [401]
       : isLate
         ? [401, passes]
         : [isActive(model, token) ? passes : 401];
   expectThat(allowed.includes(answer.status), { said: `${allowed.join(" or ")} at ${api}`, answer });
   if (answer.status !== 200) return;
+  if (proves) {
+    const { status } = await server.send(sent);
+    expectThat(status === 401, { said: `401 for a proof that was used, and not ${status}`, answer });
+  }
   const { scopes, claims } = answer.body;
   expectThat(sameScopes(scopes as string[], allowedOf(token)), { said: "its scopes", answer });
   expectThat(isDeepStrictEqual(claims, token.claims), {

@@ -3,7 +3,8 @@ import type { Fields } from "../../__tests__/browser/browser";
 import { expectRefused, expectThat, type Of, type Run, sameScopes, scopesIn } from "./protocol-expect";
 import type { Answer } from "../../__tests__/hosts/listening";
 import { type Party, selfOf } from "./protocol-clients";
-import { type Asked, chosen, namedScopes, type Page, type SignIn } from "./protocol-model";
+import { type Asked, chosen, namedScopes, type Page, provenKey, type SignIn } from "./protocol-model";
+import { thumbprintOf } from "./protocol-proofs";
 import {
   asksRegistrar,
   keepGuest,
@@ -19,6 +20,7 @@ import {
   issuerOf,
   openAuthorize,
   pathOf,
+  post,
   readPage,
   redirectedTo,
   resume,
@@ -27,15 +29,17 @@ import type { Authorize } from "./protocol-steps";
 import {
   answered,
   approve,
+  pushing,
   remember,
   sendsChallenge,
   sentRedirect,
   signedIn,
   type Visit,
   visited,
+  visitedPushed,
   type Visited,
 } from "./protocol-visits";
-import { apiFacts, apiOf, type Person, sentenceOf } from "./protocol-world";
+import { apiFacts, apiOf, lives, type Person, sentenceOf } from "./protocol-world";
 
 const state = "a state & ü=%20";
 
@@ -53,6 +57,7 @@ function requestFields({ step, client }: Visit): Fields {
     prompt: flaw === "prompt none and consent" ? "none consent" : prompt,
     max_age: step.maxAge?.toString(),
     resource: flaw === "foreign resource" ? "https://api.example/another" : undefined,
+    dpop_jkt: step.names && thumbprintOf(step.names),
     ...(sendsChallenge(step) && {
       code_challenge: flaw === "short challenge" ? challenge.slice(1) : challenge,
       code_challenge_method:
@@ -101,14 +106,14 @@ interface Arrival extends Visit {
 }
 
 function settleVisit({ server, model, openPages, waiting }: Run, expected: Visited, arrival: Arrival): void {
-  const { step, client, answer, shownAt } = arrival;
+  const { step, client, pushed, answer, shownAt } = arrival;
   switch (expected.kind) {
     case "page":
       return checkErrorPage(expected, answer);
     case "sign-in": {
       const interaction = /^\/signin\?interaction=([\w-]+)/.exec(answer.headers.location ?? "")?.[1];
       expectThat(interaction !== undefined, { said: "the sign-in page", answer });
-      const signIn: SignIn = { visit: step, client, self: selfOf(client), shownAt };
+      const signIn: SignIn = { visit: step, pushed, client, self: selfOf(client), shownAt };
       model.signIns.push(signIn);
       waiting.set(signIn, { interaction, cookie: cookiesOf(answer) });
       return;
@@ -149,6 +154,41 @@ export async function takeAuthorize(run: Run, step: Authorize): Promise<void> {
   settleVisit(run, expected, { step, client, answer, shownAt: model.now });
 }
 
+/** A client pushes a request. */
+export async function takePush({ server, model }: Run, { visit: step, ...sent }: Of<"push">): Promise<void> {
+  const client = model.parties.get(step.client);
+  if (!client) return;
+  const { proof, by, key: choice } = sent;
+  const { pair } = step;
+  const calling = { client, pair, proof, by, proves: provenKey(pair, { choice, bound: undefined }) };
+  const expected = pushing(model, { calling, step });
+  const { client_id: _, ...form } = requestFields({ step, client });
+  const answer = await post(server, { pair, endpoint: "par", credentials: calling, form });
+  if (expected.kind === "refused") return expectRefused(expected, answer);
+  const { request_uri: uri, expires_in: seconds } = answer.body;
+  const isRight = answer.status === 201 && typeof uri === "string" && seconds === lives.pushed;
+  expectThat(isRight, { said: "a request_uri", answer });
+  const { names: _named, ...rest } = step;
+  const visit = { ...rest, ...(expected.key && { names: expected.key }) };
+  model.pushed.push({ uri, client, visit, expiresAt: model.now + lives.pushed, used: false });
+}
+
+/** Somebody comes with a request that a client has pushed. */
+export async function takePushed(run: Run, { of, person, as }: Of<"visit pushed">): Promise<void> {
+  const { server, model } = run;
+  const pushed = chosen(model.pushed, of);
+  const client = pushed && (as === "own" ? pushed.client : model.parties.get(as));
+  if (!pushed || !client) return;
+  const expected = visitedPushed(model, { pushed, person, client });
+  beInBrowser(run, { person, signedInAt: model.signedInAt });
+  const { pair } = pushed.visit;
+  const fields = { client_id: client.id, request_uri: pushed.uri };
+  const answer = await openAuthorize(server, { pair, fields });
+  server.note(`a pushed request leads to ${expected.kind}`);
+  const step = { ...pushed.visit, person };
+  settleVisit(run, expected, { step, client, pushed, answer, shownAt: model.now });
+}
+
 /** Somebody signs in on the host's page, and comes back. */
 export async function takeSignIn(run: Run, { of, person }: Of<"sign in">): Promise<void> {
   const { server, model, waiting } = run;
@@ -158,9 +198,9 @@ export async function takeSignIn(run: Run, { of, person }: Of<"sign in">): Promi
   const expected = signedIn(model, { signIn, person });
   beInBrowser(run, { person, signedInAt: model.now });
   model.signIns.splice(model.signIns.indexOf(signIn), 1);
-  const { visit: step, client, shownAt } = signIn;
+  const { visit: step, client, pushed, shownAt } = signIn;
   const answer = await resume(server, { pair: step.pair, ...browser });
-  settleVisit(run, expected, { step: { ...step, person }, client, answer, shownAt });
+  settleVisit(run, expected, { step: { ...step, person }, client, pushed, answer, shownAt });
 }
 
 /** Somebody answers a consent page. */
