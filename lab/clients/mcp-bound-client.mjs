@@ -45,5 +45,5 @@ answers.push(await whose());
 const refreshed = memory.tokens.refresh_token !== before;
 await client.callTool({ name: "add", arguments: {} }).catch(() => undefined);
 const scopes = asked.map((to) => to.searchParams.get("scope"));
-console.log(JSON.stringify({ answers, type, refreshed, scopes }));
-process.exit();
+await client.close();
+process.stdout.write(JSON.stringify({ answers, type, refreshed, scopes }));
