@@ -2,7 +2,14 @@
 import type { Pool } from "pg";
 import type { Response } from "supertest";
 import { type PostgresPool, postgresStorage, type PostgresStorage } from "../../lib/postgres";
-import { newAccessToken, newDigest, newEndMark, newRefreshToken } from "../../lib/testing/contract/records";
+import {
+  newAccessToken,
+  newDeviceRequest,
+  newDigest,
+  newEndMark,
+  newParkedRequest,
+  newRefreshToken,
+} from "../../lib/testing/contract/records";
 import { redeem, refresh, revoke } from "../../__tests__/requests/client-requests";
 import { clients as clientRecords } from "../../__tests__/hosts/clients";
 import { codeBelow, runBlock } from "../../__tests__/sources/doc-block";
@@ -245,6 +252,17 @@ const repeatable: Readonly<Record<string, (storage: PostgresStorage) => Promise<
     const use = { usedAt: at, salt: "salt", secretId: "id" };
     await refreshTokens.create(from, at);
     return () => refreshTokens.rotate({ from, to, use }, at);
+  },
+  async "the use of a pushed request"({ parkedRequests }) {
+    const at = Math.floor(Date.now() / 1000);
+    const request = newParkedRequest(at);
+    return () => parkedRequests.create(request, { now: at });
+  },
+  async "the answer to a device"({ parkedRequests }) {
+    const at = Math.floor(Date.now() / 1000);
+    const request = newDeviceRequest(at);
+    await parkedRequests.create(request, { limit: 1, now: at });
+    return () => parkedRequests.close({ key: request.key, as: "denied", by: "a page" }, at);
   },
 };
 

@@ -2,6 +2,7 @@
 import { checkClient, sameRecordAs } from "../../clients/client-record";
 import { browserOriginsOf, type Client } from "../../protocol/client";
 import type { Clock } from "../../protocol/time";
+import type { TokenDigest } from "../../protocol/token-value";
 import type {
   ClientAssertionStore,
   ClientRegistrationStore,
@@ -145,12 +146,18 @@ function parking({ parked_requests: parked }: Tables): string {
 
 /** Requests that wait for a person or were answered: one row each, whose primary key admits only one. `deleteExpired` removes expired ones. @rfc 8628 §3.3, 9126 §4 */
 export function postgresParkedRequests(query: Query): ParkedRequestStore {
+  // only a statement that writes waits for a standby
+  const rewrite = (key: TokenDigest): Promise<unknown> =>
+    query(({ parked_requests: parked }) => `UPDATE ${parked} SET state = state WHERE digest = $1`, [key]);
+
   return {
     // whether a row that is there has expired does not matter: after its end, either answer is right
     async create(request, { limit = Number.MAX_SAFE_INTEGER, now }) {
       const [row] = await query(parking, [...parkedValues(request), now, limit - 1]);
       if (row?.["created"]) return "created";
-      return row?.["is_full"] ? "full" : "taken";
+      if (row?.["is_full"]) return "full";
+      await rewrite(request.key);
+      return "taken";
     },
     async find(key, now) {
       const [row] = await query(
@@ -167,11 +174,7 @@ export function postgresParkedRequests(query: Query): ParkedRequestStore {
         [key, as, by, now],
       );
       if (closed.length === 1) return "closed";
-      // only a statement that writes waits for a standby
-      await query(
-        ({ parked_requests: parked }) => `UPDATE ${parked} SET state = state WHERE digest = $1`,
-        [key],
-      );
+      await rewrite(key);
       return "not-open";
     },
   };
