@@ -60,7 +60,7 @@ const authenticationMethod: Edit = {
 const endpoint: Edit = {
   path: "lib/protocol/issuer.ts",
   from: '| "introspection";',
-  to: '| "introspection" | "device_authorization";',
+  to: '| "introspection" | "backchannel_authentication";',
 };
 
 describe("the compiler", () => {

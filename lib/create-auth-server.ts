@@ -11,6 +11,7 @@ import {
 import { clientSecretVerifier } from "./clients/client-secret";
 import type { AuthorizationPorts } from "./endpoints/authorization";
 import type { ClientEndpointPorts } from "./endpoints/client-endpoint";
+import type { DeviceRequests } from "./endpoints/device-authorization";
 import type { PushedRequests } from "./endpoints/pushed-request";
 import type { RegistrationPorts } from "./endpoints/registration";
 import { keySetEndpoint, type RootDocuments, rootDocuments } from "./endpoints/documents";
@@ -23,7 +24,7 @@ import { readInteractionId } from "./http/request";
 import { whileTraced } from "./http/request-trace";
 import { adviseOfFormAction, writeResponse } from "./http/response";
 import { createRouter, createWellKnownRouter, listenInFront, type RouterParts } from "./http/router";
-import { crossOriginRoute } from "./http/routes";
+import { crossOriginRoute, sameOriginRoute } from "./http/routes";
 import { authorizationFlow, type AuthorizationFlow } from "./interaction/authorization-flow";
 import { pendingRequests } from "./interaction/pending-request";
 import { readOtherwise } from "./interaction/lost-interaction";
@@ -31,6 +32,8 @@ import type { SignOutFlow } from "./interaction/sign-out";
 import { checkOptions } from "./options/check";
 import {
   assessmentOnDemand,
+  deviceRouteOnDemand,
+  devicesOnDemand,
   documentsOnDemand,
   dpopOnDemand,
   endsOnDemand,
@@ -65,7 +68,10 @@ import { accessTokenVerifier } from "./tokens/verify-access-token";
 /** Everything that the rules get from outside: storage, keys, time, random values and the host's event listener. */
 type Ports = AuthorizationPorts &
   ClientEndpointPorts & { readonly advise: Advise | undefined } & NarrowPorts &
-  Omit<RegistrationPorts, "adapter" | "insecureLoopback"> & { readonly clients: ClientLookup };
+  Omit<RegistrationPorts, "adapter" | "insecureLoopback"> & {
+    readonly clients: ClientLookup;
+    readonly devices: DeviceRequests | undefined;
+  };
 
 function portsOf(
   options: ResolvedOptions,
@@ -85,6 +91,7 @@ function portsOf(
     keysOnDemand({ registered, strangers: documents });
   // identity providers have a memory of their own
   const vouching = { storage, clients, clock, fetchKeys: keysOf(newDocuments()) };
+  const ofDevices = devicesOnDemand(options, { storage, clients, emit, clock, ...random });
   return {
     storage,
     clients,
@@ -100,6 +107,8 @@ function portsOf(
     signer: jwtSigner(ring, clock),
     idTokens,
     issueIdToken: idTokensOnDemand(options, { storage, clients, signer: idTokens }),
+    devices: ofDevices?.devices,
+    polledTooSoon: ofDevices?.polledTooSoon,
     emit,
     advise,
     clock,
@@ -118,6 +127,17 @@ function warnOfTemporary({ temporary }: ResolvedOptions): void {
   );
 }
 
+/** What is likely to be a mistake, as far as options alone tell. */
+function adviseAtStart(advise: Advise, { issuers, storage, rateLimit }: ResolvedOptions): void {
+  const known = Object.fromEntries(apisOf(issuers).map((api) => [api.apiId, api]));
+  adviseOfSubscriptions(advise, storage.clients, known);
+  if (!rateLimit && issuers.some(({ api }) => api.deviceAuthorization))
+    advise(
+      "device-codes-unlimited",
+      "An API has deviceAuthorization, and rateLimit is left out, so anyone can guess codes of devices. Write a rateLimit that counts device_authorization and device.",
+    );
+}
+
 function findIssuerIn(
   issuers: readonly Issuer[],
 ): (authMethodId: string, apiId: string) => Issuer | undefined {
@@ -125,23 +145,28 @@ function findIssuerIn(
   return (authMethodId, apiId) => byPair.get(`${authMethodId}/${apiId}`);
 }
 
+/** The authorization endpoint with its pages, and the page for devices, which leads to it. */
 function flowOf(
   { baseUrl, secrets, authMethods, consent, issuers }: ResolvedOptions,
   { ports, pages, pushed }: { ports: Ports; pages: Pages; pushed: PushedRequests | undefined },
-): AuthorizationFlow {
+): Pick<RouterParts, "flow" | "deviceRoute"> {
   const { origin, protocol } = new URL(baseUrl);
-  return authorizationFlow({
-    ports,
+  const shared = {
     pendingRequests: pendingRequests({ secure: protocol === "https:", secrets, clock }),
+    findIssuer: findIssuerIn(issuers),
+    pages,
+  };
+  const flow = authorizationFlow({
+    ...shared,
+    ports,
     pushedRequests: pushed,
     origin,
     advise: ports.advise,
     secrets,
-    pages,
     authMethods,
     consent,
-    findIssuer: findIssuerIn(issuers),
   });
+  return { flow, deviceRoute: deviceRouteOnDemand({ ...ports, ...shared, baseUrl }) };
 }
 
 /** The host's routes are protected by what this server knows of its own tokens. */
@@ -174,8 +199,10 @@ function someRoutesOf(
   const guards = new Map(protection.apis.map((each) => [each.api.apiId, each]));
   const openidRoutes = openidRoutesOnDemand(options, { ...ports, guards });
   const pushRoutes = pushed ? [crossOriginRoute("pushed_authorization_request", pushed.endpoint)] : [];
+  const { devices } = ports;
+  const deviceRoutes = devices ? [sameOriginRoute("device_authorization", devices.endpoint)] : [];
   return {
-    someRoutes: [...routesOnDemand(options, ports), ...pushRoutes, ...openidRoutes],
+    someRoutes: [...routesOnDemand(options, ports), ...pushRoutes, ...deviceRoutes, ...openidRoutes],
     somePageRoutes: pageRoutesOnDemand(options, signOut),
   };
 }
@@ -293,8 +320,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   const tokenSeconds = Math.max(...issuers.map(({ api }) => api.accessTokenSeconds));
   const ring = keyRing({ keys: options.signingKeys, tokenSeconds, ...algorithms });
   const advise = isProduction() ? undefined : adviser({ warn, isProduction: false, clock });
-  const known = Object.fromEntries(apisOf(issuers).map((api) => [api.apiId, api]));
-  if (advise) adviseOfSubscriptions(advise, options.storage.clients, known);
+  if (advise) adviseAtStart(advise, options);
   const ports = portsOf(options, { emit, advise, ring });
   const pages = pagesOf(options.pages, {
     showReason: !isProduction(),
@@ -302,13 +328,13 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
   });
   const signOut = signOutOnDemand(options, { ...ports, pages });
   const pushed = pushedRequestsOnDemand(options, ports);
-  const flow = flowOf(options, { ports, pages, pushed });
+  const flows = flowOf(options, { ports, pages, pushed });
   const jwksUri = `${baseUrl}/jwks`;
   const protection = protectionOf(ports, options);
   const someRoutes = someRoutesOf(ports, { options, protection, signOut, pushed });
   const keySet = (): JsonResponse => keySetEndpoint(ring, clock);
   const [rateLimit, mountPath] = [rateLimitOnDemand(options), mountPathOf(baseUrl)];
-  const parts = { ports, rateLimit, flow, pages, issuers, mountPath, jwksUri, keySet, ...someRoutes };
+  const parts = { ports, rateLimit, ...flows, pages, issuers, mountPath, jwksUri, keySet, ...someRoutes };
   const documents = rootDocuments(issuers, jwksUri);
   emit({ kind: "started", rootDocuments: [...documents.keys()] });
   const routers = routersOf(parts, { baseUrl, documents, advise });
@@ -322,7 +348,7 @@ export function createAuthServer(given: AuthServerOptions): AuthServer {
     rotateKeys: (signingKeys) =>
       ring.replace(readSigningKeys(signingKeys, { by: "rotateKeys", ...algorithms, now: clock() })),
     ...protectRoutes(protection),
-    ...hostPagesOf(flow, { pages, advise, signOut, origin: new URL(baseUrl).origin }),
+    ...hostPagesOf(flows.flow, { pages, advise, signOut, origin: new URL(baseUrl).origin }),
     ...endsOf(ports, issuers),
     assessment: assessmentOnDemand(written),
   };

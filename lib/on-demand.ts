@@ -18,6 +18,8 @@ import type { ClientAuthenticationPorts } from "./clients/authenticate-client";
 import type * as Managing from "./clients/manage-clients";
 import type { AddedClient, NewClient, WritableClients } from "./clients/manage-clients";
 import type { SelfDescribedClients } from "./clients/client-lookup";
+import type * as Devices from "./endpoints/device-authorization";
+import type { DeviceRequestPorts, DeviceRequests } from "./endpoints/device-authorization";
 import type * as Pushing from "./endpoints/pushed-request";
 import type { PushedRequestPorts, PushedRequests } from "./endpoints/pushed-request";
 import type * as RateLimiting from "./endpoints/rate-limit";
@@ -28,11 +30,15 @@ import type * as Narrowing from "./end-user/narrow";
 import type * as Vouching from "./end-user/vouched-person";
 import type { VouchPorts } from "./end-user/vouched-person";
 import type { EmitEvent } from "./events/port";
-import type { GrantPorts, IdentityAssertionPorts } from "./grants/grant";
+import type * as DeviceCode from "./grants/device-code";
+import type { GrantPorts, IdentityAssertionPorts, PolledTooSoon } from "./grants/grant";
 import type * as IdentityGrant from "./grants/identity-assertion";
+import type * as DeviceRoute from "./http/device-route";
 import type * as Posting from "./http/authorize-by-post";
 import type * as MountChecking from "./http/mount-check";
 import type * as SignOutRouting from "./http/sign-out-routes";
+import type * as DevicePage from "./interaction/device-page";
+import type { DevicePageOptions } from "./interaction/device-page";
 import type * as SigningOut from "./interaction/sign-out";
 import type { SignOutFlow, SignOutOptions } from "./interaction/sign-out";
 import type { MountCheck, MountCheckOptions } from "./http/mount-check";
@@ -199,6 +205,32 @@ export function pushedRequestsOnDemand(
   if (!issuers.some(({ api }) => api.pushedRequests)) return undefined;
   const { pushedRequests } = require("./endpoints/pushed-request") as typeof Pushing;
   return pushedRequests({ ...ports, secrets });
+}
+
+/** The requests of devices, and how often they ask; `undefined` where no API has `deviceAuthorization`. */
+export function devicesOnDemand(
+  { issuers, baseUrl }: Pick<ResolvedOptions, "issuers" | "baseUrl">,
+  { storage, ...ports }: Omit<DeviceRequestPorts, "storage" | "baseUrl"> & { readonly storage: Storage },
+): { readonly devices: DeviceRequests; readonly polledTooSoon: PolledTooSoon } | undefined {
+  const { parkedRequests } = storage;
+  if (!parkedRequests || !issuers.some(({ api }) => api.deviceAuthorization)) return undefined;
+  const { deviceRequests } = require("./endpoints/device-authorization") as typeof Devices;
+  const { pollPace } = require("./grants/device-code") as typeof DeviceCode;
+  const devices = deviceRequests({ ...ports, baseUrl, storage: { parkedRequests } });
+  return { devices, polledTooSoon: pollPace() };
+}
+
+/** The page for devices; `undefined` where there are none. */
+export function deviceRouteOnDemand({
+  devices,
+  ...options
+}: Omit<DevicePageOptions, "devices"> & {
+  readonly devices: DeviceRequests | undefined;
+}): RouterParts["deviceRoute"] {
+  if (!devices) return undefined;
+  const { devicePageFlow } = require("./interaction/device-page") as typeof DevicePage;
+  const { deviceRoute } = require("./http/device-route") as typeof DeviceRoute;
+  return deviceRoute(devicePageFlow({ ...options, devices }));
 }
 
 /** The routes for relying parties, where an API has `openid`. */

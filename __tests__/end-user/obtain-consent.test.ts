@@ -190,7 +190,7 @@ describe("a page that was shown before an end (RFC 7009 §2.1)", () => {
 describe("what is refused, and what the host is told (RFC 6749 §4.1.2.1)", () => {
   const more = new TypeError("consent can only grant scopes that were requested.");
   const context = new TypeError(
-    "consent.decide answered granted with a context for a client that nobody registered, whose people must be asked. Answer interaction where client.selfDescribed is set.",
+    "consent.decide answered granted with a context for a device or for a client that nobody registered, whose people must be asked. Answer interaction where device or client.selfDescribed is set.",
   );
   const silent: Partial<AuthorizationRequest> = { prompt: ["none"] };
   const page = { kind: "interaction", url: "/ask" };

@@ -3,7 +3,6 @@ import type { Response } from "supertest";
 import request from "supertest";
 import { type AuthServerEvent, type GrantType, memoryStorage } from "../../lib";
 import { issuer } from "../hosts/apis";
-import { clients } from "../hosts/clients";
 import { testHost, type TestHost } from "../hosts/host";
 import { callApi, obtainCode, obtainTokens } from "../browser/journey";
 import { kidOf, mint, oldKey, publishedKids, statusOf, tokenSeconds } from "../records/signing-keys";
@@ -13,20 +12,28 @@ import { tokensOf } from "../requests/token-requests";
 import { type Answer, fakeKms, type FakeKms, signing } from "../signing/fake-kms";
 import { watchWrites } from "../storage/slow-storage";
 import { shortenTimeLimitForEachTest } from "../storage/time-limit";
+import {
+  answerDevice,
+  deviceApis,
+  deviceClients,
+  deviceCodes,
+  deviceGrant,
+  poll,
+} from "../requests/device-requests";
 
 shortenTimeLimitForEachTest();
 
 function hostWith(kms: FakeKms) {
-  const { storage, writes } = watchWrites(memoryStorage({ clients: Object.values(clients) }));
-  return { host: testHost({ storage, signingKeys: [kms.signer] }), writes };
+  const { storage, writes } = watchWrites(memoryStorage({ clients: Object.values(deviceClients) }));
+  return { host: testHost({ storage, apis: deviceApis, signingKeys: [kms.signer] }), writes };
 }
 
 type Attempt = () => Promise<Response>;
 
 /** Those that options bring have their own tests. */
-type EveryIssuersGrant = Exclude<GrantType, `urn:${string}`>;
+type TriedGrant = Exclude<GrantType, `urn:${string}`> | typeof deviceGrant;
 
-const prepare: Record<EveryIssuersGrant, (host: TestHost) => Promise<Attempt>> = {
+const prepare: Record<TriedGrant, (host: TestHost) => Promise<Attempt>> = {
   async authorization_code(host) {
     const code = await obtainCode(host, { client: "web" });
     return () => redeem(host, { client: "web", code });
@@ -36,14 +43,20 @@ const prepare: Record<EveryIssuersGrant, (host: TestHost) => Promise<Attempt>> =
     return () => refresh(host, { client: "web", refreshToken });
   },
   client_credentials: async (host) => () => ownToken(host, { client: "machine" }),
+  async [deviceGrant](host) {
+    const codes = await deviceCodes(host, { client: "web" });
+    await answerDevice(host.browser(), codes);
+    return () => poll(host, codes, { client: "web" });
+  },
 };
-const grantTypes = Object.keys(prepare) as EveryIssuersGrant[];
+const grantTypes = Object.keys(prepare) as TriedGrant[];
 
 /** What a failed attempt has written: a refresh token that nobody was given. */
-const written: Readonly<Record<EveryIssuersGrant, readonly string[]>> = {
+const written: Readonly<Record<TriedGrant, readonly string[]>> = {
   authorization_code: ["refreshTokens.create"],
   refresh_token: [],
   client_credentials: [],
+  [deviceGrant]: ["refreshTokens.create"],
 };
 
 const unavailable = refusal(503, "temporarily_unavailable", "Try again later.");

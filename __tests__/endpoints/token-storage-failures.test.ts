@@ -2,13 +2,21 @@ import request, { type Response } from "supertest";
 import { type AuthServerEvent, type ClientStore, type GrantType, memoryStorage } from "../../lib";
 import { issuer, type Pair, pairPath } from "../hosts/apis";
 import { postToken, redeem, refresh } from "../requests/client-requests";
-import { clients, credentials } from "../hosts/clients";
+import { credentials } from "../hosts/clients";
 import { stopClockForEachTest } from "../hosts/clock";
 import { type TestHost, testHost } from "../hosts/host";
 import { callApi, obtainCode, obtainTokens } from "../browser/journey";
 import { answerOf, invalidGrant, refusal, serverError } from "../requests/json-answers";
 import { intercept } from "../storage/slow-storage";
 import { clientCredentials, postTokenText, tokenPath, tokensOf } from "../requests/token-requests";
+import {
+  answerDevice,
+  deviceApis,
+  deviceClients,
+  deviceCodes,
+  deviceGrant,
+  poll,
+} from "../requests/device-requests";
 
 const clock = stopClockForEachTest();
 
@@ -21,7 +29,7 @@ function failingStorage() {
   const failing: { name: string | undefined; when: When } = { name: undefined, when: "before" };
   const calls: string[] = [];
   const storage = intercept(
-    memoryStorage({ clients: Object.values(clients) }),
+    memoryStorage({ clients: Object.values(deviceClients) }),
     async (name, call): Promise<unknown> => {
       calls.push(name);
       if (failing.name !== name) return call();
@@ -35,9 +43,9 @@ function failingStorage() {
 type Attempt = () => Promise<Response>;
 
 /** Those that options bring have their own tests. */
-type EveryIssuersGrant = Exclude<GrantType, `urn:${string}`>;
+type TriedGrant = Exclude<GrantType, `urn:${string}`> | typeof deviceGrant;
 
-const prepare: Record<EveryIssuersGrant, (host: TestHost) => Promise<Attempt>> = {
+const prepare: Record<TriedGrant, (host: TestHost) => Promise<Attempt>> = {
   async authorization_code(host) {
     const code = await obtainCode(host, { client: "web", pair });
     return () => redeem(host, { client: "web", code, pair });
@@ -51,6 +59,12 @@ const prepare: Record<EveryIssuersGrant, (host: TestHost) => Promise<Attempt>> =
     const fields = { grant_type, ...credentials("web"), scope: "reports:read" };
     return () => postToken(host, { pair, fields });
   },
+  async [deviceGrant](host) {
+    const asked = { client: "web", pair } as const;
+    const codes = await deviceCodes(host, { ...asked, fields: { scope: "reports:read" } });
+    await answerDevice(host.browser(), codes);
+    return () => poll(host, codes, asked);
+  },
 };
 
 describe("storage that fails in one call of a token request (RFC 6749 §5.2)", () => {
@@ -61,7 +75,7 @@ describe("storage that fails in one call of a token request (RFC 6749 §5.2)", (
 
   const step = { before: 200, after: 400 };
 
-  const outcomes: Record<EveryIssuersGrant, Outcomes> = {
+  const outcomes: Record<TriedGrant, Outcomes> = {
     authorization_code: {
       "clients.find": free,
       "endMarks.find": free,
@@ -80,13 +94,25 @@ describe("storage that fails in one call of a token request (RFC 6749 §5.2)", (
       "refreshTokens.rotate": step,
     },
     client_credentials: { "clients.find": free, "endMarks.find": free, "accessTokens.create": free },
+    [deviceGrant]: {
+      "clients.find": free,
+      "endMarks.find": free,
+      "parkedRequests.find": free,
+      "authorizationCodes.find": free,
+      "authorizations.find": free,
+      "accessTokens.create": free,
+      "refreshTokens.create": free,
+      "authorizationCodes.consume": step,
+    },
   };
 
-  const grantTypes = Object.keys(outcomes) as EveryIssuersGrant[];
+  const grantTypes = Object.keys(outcomes) as TriedGrant[];
 
   it.each(grantTypes)("is tried below in every call of grant %s", async (grantType) => {
     const { storage, calls } = failingStorage();
-    const attempt = await prepare[grantType](testHost({ storage, revocationLagSeconds: 0 }));
+    const attempt = await prepare[grantType](
+      testHost({ storage, apis: deviceApis, revocationLagSeconds: 0 }),
+    );
     calls.length = 0;
     tokensOf(await attempt());
     expect(calls.toSorted()).toEqual(Object.keys(outcomes[grantType]).toSorted());
@@ -103,7 +129,7 @@ describe("storage that fails in one call of a token request (RFC 6749 §5.2)", (
     "answers $grantType with server_error when $name throws $when its work",
     async ({ grantType, name, when, secondAttempt }) => {
       const { storage, failing } = failingStorage();
-      const host = testHost({ storage, revocationLagSeconds: 0 });
+      const host = testHost({ storage, apis: deviceApis, revocationLagSeconds: 0 });
       const attempt = await prepare[grantType](host);
       Object.assign(failing, { name, when });
       const response = await attempt();
@@ -126,11 +152,11 @@ describe("storage that fails in one call of a token request (RFC 6749 §5.2)", (
 });
 
 describe("storage that fails during a token request (RFC 6749 §5.2)", () => {
-  it.each(["authorization_code", "refresh_token"] as const)(
+  it.each(["authorization_code", "refresh_token", deviceGrant] as const)(
     "does not hide a replay of %s: the next one revokes",
     async (grantType) => {
       const { storage, failing } = failingStorage();
-      const host = testHost({ storage, revocationLagSeconds: 0 });
+      const host = testHost({ storage, apis: deviceApis, revocationLagSeconds: 0 });
       const attempt = await prepare[grantType](host);
       const { access_token } = tokensOf(await attempt());
       failing.name = "authorizations.revoke";

@@ -229,7 +229,7 @@ it("texts for pt-BR serve a browser that asks for pt, and no other language", as
 describe("the built-in texts (RFC 6749 §10.2)", () => {
   const translated = languages.filter((language) => language !== "en");
   /** Terms that German and French have taken over from English. */
-  const sharedTerms = ["details", "detailsApi", "detailsScopes"];
+  const sharedTerms = ["details", "detailsApi", "detailsScopes", "deviceCode"];
 
   it.each(translated)("are all there in %s", (language) => {
     const english: Record<string, string> = { ...builtIn["en"] };

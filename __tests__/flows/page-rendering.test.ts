@@ -32,7 +32,7 @@ function rendering(): { readonly pages: PagesOptions; readonly contents: PageCon
   const render = (content: PageContent): string => {
     contents.push(content);
     if (content.kind === "error") return `${head}<h1>${content.title}</h1><p>Own: ${content.code}</p>`;
-    if (content.kind === "signed-out") return `${head}<h1>${content.title}</h1>`;
+    if (content.kind !== "consent") return `${head}<h1>${content.title}</h1>`;
     const boxes = content.scopes.map(
       ({ field, sentence }) => `<input type="checkbox" name="${field}" value="on" checked>${sentence}`,
     );

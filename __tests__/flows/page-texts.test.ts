@@ -27,6 +27,7 @@ import {
   markup,
   withPages,
 } from "../browser/pages";
+import { deviceCodes, deviceHost, typeCode } from "../requests/device-requests";
 
 stopClockForEachTest();
 
@@ -216,7 +217,29 @@ describe("markup is text (RFC 9700 §4.16)", () => {
 
   // what posts an answer runs a script: endpoints/form-post. The page of those who have signed out: openid/sign-out
   const elsewhere = ["unchecked", "uncheckedFrom", "firstVisit", "thisDevice", "otherSite", "goOn"];
-  const ofOthers = pageTextNames.filter((name) => !elsewhere.includes(name) && !name.startsWith("signedOut"));
+  const ofDevices = pageTextNames.filter((name) => name.startsWith("device"));
+  const ofOthers = pageTextNames.filter(
+    (name) => ![...elsewhere, ...ofDevices].includes(name) && !name.startsWith("signedOut"),
+  );
+
+  it.each(ofDevices)("in the host's text %s", async (name) => {
+    const host = deviceHost({ pages: { texts: { en: { [name]: markup } } } });
+    const codes = await deviceCodes(host);
+    const browser = host.browser();
+    const consent = await typeCode(browser, codes);
+    const other = host.browser();
+    const late = await typeCode(other, codes);
+    const pages = [
+      await typeCode(browser, { user_code: "wrong" }),
+      consent,
+      await browser.answer(consent, "approve"),
+      await browser.answer(await typeCode(browser, await deviceCodes(host)), "deny"),
+      await other.answer(late, "approve"),
+    ];
+    const shown = pages.filter(({ text }) => text.includes("alert(1)"));
+    expect(shown).not.toEqual([]);
+    shown.forEach(expectMarkupAsText);
+  });
 
   it.each(ofOthers)("in the host's text %s", async (name) => {
     const links = {

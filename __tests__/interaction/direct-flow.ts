@@ -97,6 +97,8 @@ export function directFlow(answers: Partial<FlowHost> = {}) {
       },
       error: () => "<html>",
       signedOut: () => "",
+      device: () => "",
+      deviceEnd: () => "",
       formPost: () => "<html>",
     },
     authMethods: { password: { authenticate }, passkey: { authenticate } },

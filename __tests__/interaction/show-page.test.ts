@@ -71,6 +71,8 @@ function show(given: Shown = {}) {
         consent: () => "<html>",
         error: () => "<html>",
         signedOut: () => "",
+        device: () => "",
+        deviceEnd: () => "",
         formPost: () => "<html>",
       },
     },

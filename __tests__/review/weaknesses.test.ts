@@ -197,6 +197,10 @@ const rows: Readonly<Record<WeaknessCode, readonly Row[]>> = {
     [strongWithApi({ clientRegistration: { approve() {} } }), "apis.orders.clientRegistration"],
     [strongWithApi({ clientMetadataDocuments }), "apis.orders.clientMetadataDocuments"],
   ],
+  "devices-without-rate-limit": [
+    [strongWithApi({ deviceAuthorization: true }), "apis.orders.deviceAuthorization"],
+    [{ ...strongWithApi({ deviceAuthorization: true }), rateLimit: () => ({ kind: "allowed" }) }],
+  ],
   "refresh-retry-off": [
     [strongWithApi({ clientRegistration: { approve() {} } }), "apis.orders.lifetimes.refreshRetrySeconds"],
     [strongWithApi({ clientMetadataDocuments }), "apis.orders.lifetimes.refreshRetrySeconds"],

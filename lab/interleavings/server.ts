@@ -158,7 +158,7 @@ function outcomeOf(outcome: AuthorizationOutcome): Outcome {
   if (outcome.kind !== "answered") return { kind: "refused", error: outcome.kind };
   const { response } = outcome;
   if (response.kind === "error-page") return { kind: response.status >= 500 ? "failed" : "refused" };
-  if (response.kind === "form-post") throw new Error("no client here asks for a form");
+  if (response.kind !== "redirect") throw new Error("no client here asks for a form, and none is a device");
   const { searchParams } = new URL(response.location);
   const [code, error] = [searchParams.get("code"), searchParams.get("error") ?? undefined];
   if (code !== null) return { kind: "done", code };

@@ -304,6 +304,14 @@ const explained = {
       "No value has an empty text as JSON.",
     ],
   ],
+  "lib/protocol/protocol-response.ts": [
+    ['"empty"', '""', "A function that ends without return gives undefined."],
+    [
+      'case "empty":\n      return undefined;',
+      'case "empty":',
+      "A function that ends without return gives undefined.",
+    ],
+  ],
   "lib/bearer/userinfo.ts": [
     ['""', '"Stryker was here!"', "A token of a person has an authorization. Only the compiler asks."],
   ],
@@ -342,13 +350,6 @@ const explained = {
       "No answer has a header of this name, and removing a header that is not there does nothing.",
     ],
     ["isWatched(res)", "true", "Header by header, the client gets the same. The list is only faster."],
-    ['"page"', '""', "A function that ends without return gives undefined."],
-    ['"empty"', '""', "A function that ends without return gives undefined."],
-    [
-      'case "empty":\n      return undefined;',
-      'case "empty":',
-      "A function that ends without return gives undefined.",
-    ],
   ],
   "lib/http/router.ts": [
     [

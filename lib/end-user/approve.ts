@@ -15,7 +15,9 @@ import {
   authorizationLifeSeconds,
   type CodeIssuePorts,
   issueAuthorizationCode,
+  issueDeviceCode,
 } from "../tokens/issue-code";
+import { closeDevice } from "./close-device";
 import type { ConsentResult } from "./obtain-consent";
 import { answeredBefore } from "./page-answers";
 import type { EndUser } from "./port";
@@ -182,7 +184,7 @@ async function useUp(
 async function storeCode(
   ports: ApprovalPorts,
   approval: Approval & { noKey: string | undefined },
-): Promise<string> {
+): Promise<string | undefined> {
   const { noKey, subject, authorizationId, now } = approval;
   const [code, found] = await allStored([
     issueAuthorizationCode(ports, approval),
@@ -194,11 +196,11 @@ async function storeCode(
 }
 
 /**
- * Stores what was approved and returns the answer with the code. The consent is stored after the code: if storage fails before
- * that, no consent is remembered for a request that failed.
+ * Stores what was approved and returns the answer: with the code, or the last page of who has answered a device. The consent is stored after
+ * the code: if storage fails before that, no consent is remembered for a request that failed.
  *
  * @throws OAuthError `access_denied` when something that the approval relies on was ended meanwhile, `invalid_request` when the page was
- * answered with a no, `invalid_request_uri` when the pushed request is used up
+ * answered with a no or the request of the device is over, `invalid_request_uri` when the pushed request is used up
  * @rfc 6749 §4.1.2
  */
 export async function approve(ports: ApprovalPorts, approved: Approved): Promise<AuthorizationAnswer> {
@@ -207,16 +209,24 @@ export async function approve(ports: ApprovalPorts, approved: Approved): Promise
   const { issuer, client, target, state, responseMode: mode } = request;
   const { scopes, context } = consent;
   const { endMarks, noKey } = consent.basis;
-  const authorizationId = ports.randomId();
-  await useUp(ports, { approved, by: page ?? authorizationId });
+  const { device } = target;
+  const authorizationId = device?.code.authorizationId ?? ports.randomId();
+  const by = page ?? authorizationId;
+  const iss = issuer.identifier;
+  const answer = (code = ""): AuthorizationAnswer =>
+    authorizationAnswer(target, { mode, parameters: { code, state, iss } });
+  if (device && (await closeDevice(ports, { device, as: "approved", by, subject, now })) === "repeated")
+    return answer();
+  await useUp(ports, { approved, by });
   await keepRegistration(ports, approved);
   const allowed = { request, subject, facts, context, grantedScopes: scopes, endMarks, now };
   try {
     const code = await storeCode(ports, { ...allowed, authorizationId, noKey });
     await rememberWhatStands(ports, { approved, authorizationId });
-    const iss = issuer.identifier;
+    // now, and no earlier: what was ended meanwhile must give the device nothing
+    if (device) await issueDeviceCode(ports, { ...allowed, authorizationId, device });
     ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
-    return authorizationAnswer(target, { mode, parameters: { code, state, iss } });
+    return answer(code);
   } catch (failure) {
     await eraseAfter(failure, { ...ports, birth: { subject, authorizationId, now } });
     throw failure;

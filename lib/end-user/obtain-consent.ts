@@ -49,14 +49,14 @@ export type ConsentResult =
   | { readonly kind: "ask"; readonly basis: ApprovalBasis }
   | { readonly kind: "interaction"; readonly url: string; readonly basis: ApprovalBasis };
 
-/** False at an API that asks for consent with each request. */
-function remembersConsent({ issuer }: AuthorizationRequest): boolean {
-  return issuer.api.lifetimes.consentSeconds > 0;
+/** False at an API that asks for consent with each request, and for a device, whose people are always asked. @rfc 8628 §5.4 */
+function remembersConsent({ issuer, target }: AuthorizationRequest): boolean {
+  return issuer.api.lifetimes.consentSeconds > 0 && !target.device;
 }
 
 /** True when a remembered consent may be used: the redirect proves who asks, and the client does not demand a new answer. */
 function mayRelyOnConsent({ client, prompt, target }: AuthorizationRequest): boolean {
-  return !prompt.includes("consent") && redirectProvesClient(client, target);
+  return !prompt.includes("consent") && !target.device && redirectProvesClient(client, target);
 }
 
 /** The name of the page, where this end user was shown it. */
@@ -99,8 +99,8 @@ async function note(
   if (page !== undefined) await by(ports, { subject: endUser.subject, page, issuer: request.issuer, now });
 }
 
-function trusts({ client, issuer }: AuthorizationRequest): boolean {
-  return isTrusted(client, issuer.api.apiId);
+function trusts({ client, issuer, target }: AuthorizationRequest): boolean {
+  return !target.device && isTrusted(client, issuer.api.apiId);
 }
 
 /** True when nobody has to be asked: the client is trusted, or a remembered consent may be used and covers all scopes. */
@@ -162,22 +162,22 @@ async function applyDecision(
 
 /**
  * The host's answer, but a client that nobody registered gets nothing before the person was asked: it could be anyone's, and a link would
- * lead straight to its site, with a code. A host that answers for people has registered clients in mind. And where a page was answered that
- * was shown to somebody else, or in another context, the next answer comes from a page too: a no must never become what the host allows
- * here. @rfc 9700 §4.11.2
+ * lead straight to its site, with a code. A host that answers for people has registered clients in mind. Nor does a device: anyone can send a
+ * link with its code. And where a page was answered that was shown to somebody else, or in another context, the next answer comes from a
+ * page too: a no must never become what the host allows here. @rfc 8628 §5.4, 9700 §4.11.2
  */
 function effectiveAnswer(
   answer: ConsentAnswer,
-  { request: { client }, back }: ConsentQuestion,
+  { request: { client, target }, back }: ConsentQuestion,
 ): ConsentAnswer {
   if (answer.kind !== "granted") return answer;
   // the built-in page would not know of the context
   if (back?.mustAsk) return answer.context === undefined ? { kind: "ask" } : { kind: "denied" };
-  if (!client.selfDescription) return answer;
+  if (!client.selfDescription && !target.device) return answer;
   if (answer.context === undefined) return { kind: "ask" };
   throw hostMistake(
     "granted-without-asking",
-    "consent.decide answered granted with a context for a client that nobody registered, whose people must be asked. Answer interaction where client.selfDescribed is set.",
+    "consent.decide answered granted with a context for a device or for a client that nobody registered, whose people must be asked. Answer interaction where device or client.selfDescribed is set.",
   );
 }
 

@@ -25,6 +25,8 @@ export const endUserReasons = {
     "the consent page was already answered the other way, perhaps at the same moment, and the first answer stands: start a new authorization request. The browser did not wait for the response, so its cookie does not say so",
   "request-uri-used-before":
     "another approval has used the request_uri up (RFC 9126 §4): push a new request each time, and open its URL in one browser",
+  "device-request-over":
+    "the request of the device has expired, or was answered before, perhaps by somebody else who had its code (RFC 8628 §3.3): start again on the device",
   "client-changed":
     "the client's metadata document has changed its redirect_uris or its client authentication since the first visit: start a new authorization request",
   "registration-expired":

@@ -9,6 +9,7 @@ import {
   isClientReplaced,
 } from "../end-user/approval-basis";
 import { authenticateAgain, authenticateEndUser } from "../end-user/authenticate-end-user";
+import { closeDevice, deviceRequestOver } from "../end-user/close-device";
 import { obtainConsent } from "../end-user/obtain-consent";
 import { denied } from "../end-user/refusals";
 import type { BackFromPage, ConsentPage, EndUser, EndUserPort } from "../end-user/port";
@@ -23,14 +24,16 @@ import {
   responseModeFor,
 } from "../protocol/authorization-response";
 import type { ResponseMode } from "../protocol/client";
+import type { DeviceInteraction } from "../protocol/device";
 import type { Issuer } from "../protocol/issuer";
-import { type OAuthError, toOAuthError } from "../protocol/oauth-error";
+import { isLost, type OAuthError, toOAuthError } from "../protocol/oauth-error";
 import type { IdTokenVerifier } from "../protocol/openid";
 import type { Parameters } from "../protocol/parameters";
 import { errorPage, type ErrorPageResponse } from "../protocol/protocol-response";
 import type { ShownScopes } from "../protocol/requested-scopes";
 import type { Clock } from "../protocol/time";
 import { checkAuthorizationRequest } from "../requests/check-authorization-request";
+import type { DeviceRequests, RecognisedDevice } from "./device-authorization";
 
 /** What the authorization endpoint uses, besides the host's adapters. */
 export interface AuthorizationPorts extends RecognitionPorts, ApprovalPorts {
@@ -38,6 +41,8 @@ export interface AuthorizationPorts extends RecognitionPorts, ApprovalPorts {
   readonly clock: Clock;
   /** Verifies the hints of clients at APIs with `openid`. */
   readonly idTokens: IdTokenVerifier;
+  /** Requests of devices; left out where no API has `deviceAuthorization`. */
+  readonly devices?: Pick<DeviceRequests, "recognise"> | undefined;
 }
 
 /** Refusals are reported to the host as events. */
@@ -53,6 +58,8 @@ export interface FirstVisit {
   readonly hintedSubject?: string | undefined;
   /** Left out for a request that came in the URL alone. */
   readonly pushed?: PushedRequest | undefined;
+  /** Left out unless a device asks. */
+  readonly device?: DeviceInteraction | undefined;
   /** The host's adapters for this HTTP request. */
   readonly port: EndUserPort;
 }
@@ -95,31 +102,45 @@ export type AuthorizationOutcome =
       readonly asked: AskedEndUser;
     };
 
+/** A request whose client is known, and where its answer may go. That of a device has passed every check by then. */
+type Recognised = (RecognisedClient & { readonly request?: undefined }) | RecognisedDevice;
+
+/** @throws OAuthError that only the person sees */
+async function recognise(
+  ports: Pick<AuthorizationPorts, "devices"> & RecognitionPorts,
+  visit: Pick<FirstVisit, "issuer" | "parameters" | "device"> & { page: ConsentPage | undefined },
+): Promise<Recognised> {
+  const { device, page } = visit;
+  if (!device) return recogniseClient(ports, visit);
+  // the option may have been taken away since
+  if (!ports.devices) throw deviceRequestOver();
+  const { issuer, parameters } = visit;
+  const { userCode } = device;
+  return ports.devices.recognise({ userCode, parameters, page: page?.name, issuerOf: () => issuer });
+}
+
 /** The request of a pending interaction, checked again, for pages that show it. @throws OAuthError when it is no longer valid */
 export async function readAuthorizationRequest(
-  ports: RecognitionPorts,
-  message: {
-    issuer: Issuer;
-    parameters: Parameters;
+  ports: Pick<AuthorizationPorts, "devices"> & RecognitionPorts,
+  message: Pick<FirstVisit, "issuer" | "parameters" | "device" | "pushed"> & {
+    page: ConsentPage;
     shown: ShownScopes;
-    pushed: PushedRequest | undefined;
   },
 ): Promise<AuthorizationRequest> {
-  const recognised = await recogniseClient(ports, message);
-  return checkAuthorizationRequest(message.parameters, { ...message, ...recognised });
+  const recognised = await recognise(ports, message);
+  return recognised.request ?? checkAuthorizationRequest(message.parameters, { ...message, ...recognised });
 }
 
 /** Everything after client and redirect URI are proven: from here on, every refusal is a redirect. */
 async function decide(
   ports: AuthorizationPorts,
-  { visit, recognised }: { visit: Visit; recognised: RecognisedClient },
+  { visit, recognised }: { visit: Visit; recognised: Recognised },
 ): Promise<AuthorizationOutcome> {
   const { issuer, parameters, port, back, hintedSubject, pushed } = visit;
-  const { client, target } = recognised;
+  const { client } = recognised;
   if (back) checkClientUnchanged(client, back);
-  const { idTokens } = ports;
-  const setting = { issuer, client, target, shown: back?.shown, hintedSubject, pushed, idTokens };
-  const request = checkAuthorizationRequest(parameters, setting);
+  const setting = { issuer, shown: back?.shown, hintedSubject, pushed, idTokens: ports.idTokens };
+  const request = recognised.request ?? checkAuthorizationRequest(parameters, { ...setting, ...recognised });
   const now = ports.clock();
   // one event for each request, not for each return from a page
   if (!back) {
@@ -160,7 +181,7 @@ export function refuseByPage(
 }
 
 /** The refusal of a request whose client and redirect URI are proven. */
-interface RecognisedRefusal extends Pick<RecognisedClient, "client" | "target"> {
+interface RecognisedRefusal extends Pick<AuthorizationRequest, "client" | "target"> {
   readonly issuer: Issuer;
   readonly state: string | undefined;
   readonly responseMode: ResponseMode;
@@ -169,7 +190,7 @@ interface RecognisedRefusal extends Pick<RecognisedClient, "client" | "target"> 
 
 /** How the client is told of a refusal. A request whose mode is not allowed is answered by query. */
 function tellingOf(
-  { client }: RecognisedClient,
+  { client }: Recognised,
   parameters: Parameters,
 ): Pick<RecognisedRefusal, "state" | "responseMode"> {
   const state = parameters.get("state");
@@ -177,9 +198,18 @@ function tellingOf(
   return { state, responseMode: mode ?? "query" };
 }
 
-/** A refusal that the client learns of. It needs a `RedirectTarget`, which only `verifyRedirectUri` makes. @rfc 6749 §4.1.2.1 */
-function refuseByRedirect(ports: RefusalPorts, refusal: RecognisedRefusal): AuthorizationAnswer {
+/**
+ * A refusal that the client learns of. It needs a `RedirectTarget`, which only `verifyRedirectUri` makes. A device learns of a no only, and
+ * a person who can do something else sees what.
+ *
+ * @rfc 6749 §4.1.2.1, 8628 §3.5
+ */
+function refuseByRedirect(
+  ports: RefusalPorts,
+  refusal: RecognisedRefusal,
+): AuthorizationAnswer | ErrorPageResponse {
   const { client, target, issuer, state, responseMode: mode, error } = refusal;
+  if (target.device && error.error !== "access_denied") return refuseByPage(ports, { issuer, thrown: error });
   const iss = issuer.identifier;
   const subject = { issuer: iss, clientId: client.clientId };
   ports.emit(refusalEvent("authorization-denied", { error, subject }));
@@ -204,6 +234,14 @@ export function refuseAtOnce(
     : refuseByRedirect(ports, refusal);
 }
 
+/** Tells the device of the no, when it asks. */
+async function closeDeviceWithNo(
+  ports: AuthorizationPorts,
+  { page, target: { device } }: { page: ConsentPage; target: Recognised["target"] },
+): Promise<void> {
+  if (device) await closeDevice(ports, { device, as: "denied", by: page.name, now: ports.clock() });
+}
+
 /**
  * The answer when a page ends with a no: `access_denied`, without asking the adapters again. Before a consent page was shown, it is a no
  * to signing in.
@@ -212,11 +250,13 @@ export function refuseAtOnce(
  */
 export async function denyAuthorization(
   ports: AuthorizationPorts,
-  { issuer, parameters, page }: { issuer: Issuer; parameters: Parameters; page: ConsentPage },
+  denial: Pick<FirstVisit, "issuer" | "parameters" | "device"> & { page: ConsentPage },
 ): Promise<AuthorizationAnswer | ErrorPageResponse> {
+  const { issuer, parameters, page } = denial;
   try {
-    const recognised = await recogniseClient(ports, { issuer, parameters });
+    const recognised = await recognise(ports, denial);
     await closePage(ports, { issuer, page, now: ports.clock() });
+    await closeDeviceWithNo(ports, { page, target: recognised.target });
     const error = denied();
     const refuse = page.shownTo === undefined ? refuseAtOnce : refuseByRedirect;
     return refuse(ports, { ...recognised, ...tellingOf(recognised, parameters), issuer, error });
@@ -225,30 +265,41 @@ export async function denyAuthorization(
   }
 }
 
-/** The error of a refusal. A no of the host must not be told beside a yes of the page either. */
+/**
+ * The error of a refusal. A no of the host must not be told beside a yes of the page either. A device is told first of all, because nothing
+ * else tells it.
+ */
 async function toldError(
   ports: AuthorizationPorts,
-  { thrown, visit: { issuer, back } }: { thrown: unknown; visit: Visit },
+  { thrown, visit, recognised }: { thrown: unknown; visit: Visit; recognised: Recognised },
 ): Promise<OAuthError> {
   const error = toOAuthError(thrown);
-  // where a page was answered just now, its mark is there
-  if (error.error !== "access_denied" || !back || back.decision) return error;
-  return closePage(ports, { issuer, page: back.page, now: ports.clock() }).then(() => error, toOAuthError);
+  const { issuer, back } = visit;
+  if (error.error !== "access_denied" || !back) return error;
+  const { page, decision } = back;
+  try {
+    // where a page was answered just now, its mark is there
+    if (!decision) await closePage(ports, { issuer, page, now: ports.clock() });
+    await closeDeviceWithNo(ports, { page, target: recognised.target });
+    return error;
+  } catch (failure) {
+    return toOAuthError(failure);
+  }
 }
 
 async function answer(ports: AuthorizationPorts, visit: Visit): Promise<AuthorizationOutcome> {
   const { issuer, parameters, back } = visit;
-  let recognised: RecognisedClient;
+  let recognised: Recognised;
   try {
-    recognised = await recogniseClient(ports, visit);
+    recognised = await recognise(ports, { ...visit, page: back?.page });
   } catch (thrown) {
     return { kind: "answered", response: refuseByPage(ports, { issuer, thrown }), isDecided: false };
   }
   try {
     return await decide(ports, { visit, recognised });
   } catch (thrown) {
-    const error = await toldError(ports, { thrown, visit });
-    if (error.situation === "lost")
+    const error = await toldError(ports, { thrown, visit, recognised });
+    if (isLost(error))
       return { kind: "answered", response: refuseByPage(ports, { issuer, thrown: error }), isDecided: false };
     const refuse = back?.decision && back.page.shownTo !== undefined ? refuseByRedirect : refuseAtOnce;
     const response = refuse(ports, { ...recognised, ...tellingOf(recognised, parameters), issuer, error });

@@ -6,7 +6,12 @@ import { readClientAuthentication } from "../protocol/client-authentication";
 import type { ClientEndpointName } from "../protocol/issuer";
 import { because, type OAuthErrorCode, OAuthError } from "../protocol/oauth-error";
 import { ownText } from "../protocol/parameters";
-import type { EmptyResponse, JsonResponse } from "../protocol/protocol-response";
+import {
+  type EmptyResponse,
+  errorOf,
+  type JsonResponse,
+  type ProtocolResponse,
+} from "../protocol/protocol-response";
 import {
   type ClientAnswer,
   type ClientEndpoint,
@@ -31,9 +36,12 @@ export interface ClientAttempt {
    * proxy is the proxy's. Empty where there is none, as on a Unix socket.
    */
   readonly ip: string;
-  /** `token`, `revocation`, `introspection` or `pushed_authorization_request`. */
-  readonly endpoint: ClientEndpointName;
-  /** Identifier of the issuer. */
+  /**
+   * `token`, `revocation`, `introspection`, `pushed_authorization_request` or `device_authorization`. And `device`: the page where people type
+   * the code of a device, which somebody may guess.
+   */
+  readonly endpoint: ClientEndpointName | "device";
+  /** Identifier of the issuer. For `device`, which is one page for all of them, `baseUrl`. */
   readonly issuer: string;
   /**
    * The client that the request claims to be from, read as client authentication reads it: 1 to 255 visible ASCII characters. It is not
@@ -80,6 +88,14 @@ export type RateLimit = (attempt: ClientAttempt) => RateLimitDecision | Promise<
 
 /** How an endpoint has answered, or the preflight of one. */
 type AnyAnswer = ClientAnswer<JsonResponse | EmptyResponse>;
+
+/** An attempt, how it is answered once the host has allowed it, and how it is refused. */
+interface Limited<Answer extends ProtocolResponse, Refusal extends Answer & { readonly status: number }> {
+  readonly ask: RateLimit;
+  readonly attempt: ClientAttempt;
+  readonly answer: () => Promise<ClientAnswer<Answer>>;
+  readonly refuse: (thrown: unknown) => Refusal;
+}
 
 /** A request, and whom to ask about it. */
 export interface LimitedRequest {
@@ -150,10 +166,10 @@ function tell(
 
 /** @throws whatever the host throws, TypeError when its answer is invalid, and an error that means "later" when there is none in time */
 async function askHost(
-  limited: LimitedRequest,
+  { ask, attempt }: { ask: RateLimit; attempt: ClientAttempt },
   report: (cause: unknown) => void,
 ): Promise<RateLimitDecision> {
-  const answer = Promise.resolve(limited.asked.rateLimit(attemptOf(limited)));
+  const answer = Promise.resolve(ask(attempt));
   const outcome: ClientOutcome = { status: 503, oauthError: "temporarily_unavailable" };
   // the request has been refused by then, but the host may have counted it as under way
   const onLate = (): void =>
@@ -169,38 +185,56 @@ function tooMany(retryAfterSeconds: number): OAuthError {
   });
 }
 
-function outcomeOf({ response, clientId }: AnyAnswer): ClientOutcome {
-  const { status } = response;
-  const { error } = ("body" in response ? response.body : {}) as { error: OAuthErrorCode };
+/** A redirect is the answer to a form. */
+function statusOf(response: ProtocolResponse): number {
+  return "status" in response ? (response.status ?? 200) : response.kind === "redirect" ? 303 : 200;
+}
+
+function outcomeOf({ response, clientId }: ClientAnswer<ProtocolResponse>): ClientOutcome {
+  const oauthError = errorOf(response);
   return {
-    status,
-    ...(status >= 400 && { oauthError: error }),
+    status: statusOf(response),
+    ...(oauthError && { oauthError }),
     ...(clientId !== undefined && { clientId }),
   };
 }
 
 /**
- * Answers a request that the host allows, and tells it the outcome. Everything that costs something comes after the host's answer.
+ * Answers an attempt that the host allows, and tells it the outcome. Everything that costs something comes after the host's answer.
  *
  * @rfc 6585 §4, 9110 §10.2.3
  */
-export async function answerWithinLimit(
-  ports: Pick<ClientEndpointPorts, "emit">,
-  limited: LimitedRequest,
-): Promise<AnyAnswer["response"]> {
-  const { endpoint, request } = limited;
-  const { identifier: issuer } = request.issuer;
-  const report = (cause: unknown): void => ports.emit({ kind: "server-error", issuer, cause });
-  const refuse = (thrown: unknown): JsonResponse => refuseClient(ports, { endpoint, request, thrown });
+export async function answerAllowed<
+  Answer extends ProtocolResponse,
+  Refusal extends Answer & { readonly status: number },
+>(
+  { emit }: Pick<ClientEndpointPorts, "emit">,
+  { ask, attempt, answer, refuse }: Limited<Answer, Refusal>,
+): Promise<Answer> {
+  const { issuer } = attempt;
+  const report = (cause: unknown): void => emit({ kind: "server-error", issuer, cause });
   let decision: RateLimitDecision;
   try {
-    decision = await askHost(limited, report);
+    decision = await askHost({ ask, attempt }, report);
   } catch (thrown) {
     return refuse(thrown);
   }
   if (decision.kind === "limited") return { ...refuse(tooMany(decision.retryAfterSeconds)), status: 429 };
-  const failed = (thrown: unknown): ClientAnswer => ({ response: refuse(thrown), clientId: undefined });
-  const answer = await limited.answer().catch(failed);
-  tell(decision, { outcome: outcomeOf(answer), report });
-  return answer.response;
+  const failed = (thrown: unknown): ClientAnswer<Answer> => ({
+    response: refuse(thrown),
+    clientId: undefined,
+  });
+  const given = await answer().catch(failed);
+  tell(decision, { outcome: outcomeOf(given), report });
+  return given.response;
+}
+
+/** The same for a request at an endpoint for clients. */
+export function answerWithinLimit(
+  ports: Pick<ClientEndpointPorts, "emit">,
+  limited: LimitedRequest,
+): Promise<AnyAnswer["response"]> {
+  const { endpoint, request, asked, answer } = limited;
+  const refuse = (thrown: unknown): JsonResponse => refuseClient(ports, { endpoint, request, thrown });
+  return answerAllowed(ports, { ask: asked.rateLimit, attempt: attemptOf(limited), answer, refuse });
 }

@@ -22,6 +22,9 @@ export interface RefusalReason {
   readonly reason: string;
 }
 
+/** What was used a second time. */
+export type Replayed = "authorization_code" | "device_code" | "refresh_token";
+
 /** An event. `kind` tells the kinds apart; `at` is when it happened. */
 export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
   /** The server was created. `rootDocuments` are the URLs at which clients look for what `auth.wellKnown` serves. */
@@ -33,6 +36,10 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | { readonly kind: "request-pushed" }
     /** The endpoint for pushed authorization requests refused one. */
     | ({ readonly kind: "push-refused"; readonly error: OAuthErrorCode } & RefusalReason)
+    /** A device has asked for a code. Nobody has been asked, and what it asks for is stored for 15 minutes. */
+    | { readonly kind: "device-requested"; readonly scopes: readonly string[] }
+    /** The device authorization endpoint refused a request, or somebody has typed a code with which no device waits. */
+    | ({ readonly kind: "device-refused"; readonly error: OAuthErrorCode } & RefusalReason)
     /**
      * Scopes that an API with `unknownScopes: "ignore"` dropped: the first 20 of `count`, each cut to 64 characters. They are text
      * from the client: escape them before you show them.
@@ -63,8 +70,8 @@ export type AuthServerEvent = { readonly at: EpochSeconds } & EventSubject &
     | ({ readonly kind: "revocation-refused"; readonly error: OAuthErrorCode } & RefusalReason)
     /** The introspection endpoint refused a request. */
     | ({ readonly kind: "introspection-refused"; readonly error: OAuthErrorCode } & RefusalReason)
-    /** A code or refresh token was used a second time: it was stolen, or a client repeats requests. The authorization is revoked. */
-    | { readonly kind: "replay-detected"; readonly replayed: "authorization_code" | "refresh_token" }
+    /** A code, device code or refresh token was used a second time: it was stolen, or a client repeats requests. The authorization is revoked. */
+    | { readonly kind: "replay-detected"; readonly replayed: Replayed }
     /** A client did not prove who it is. The refusal of its request follows as an event. */
     | ({ readonly kind: "client-authentication-failed" } & RefusalReason)
     /** `auth.consents.revoke` ended a consent, and everything that descended from it. */
@@ -129,6 +136,7 @@ type AdviceCode =
   | "subscription-misspelt"
   | "client-flag-without-option"
   | "token-without-scope"
+  | "device-codes-unlimited"
   | "clocks-differ";
 
 /** Warns the developer of a likely mistake. There is none in production. */

@@ -1,7 +1,7 @@
 /** What a grant of the token endpoint is, and what the answers and refusals of all grants share. RFC 6749 §1.3, §4, §5; 9700 §4.14.2. */
 import type { FetchKeys } from "../clients/assertion-keys";
 import type { ClientRequest } from "../clients/authenticate-client";
-import type { Advise, EmitEvent } from "../events/port";
+import type { Advise, EmitEvent, Replayed } from "../events/port";
 import { tokenResponse, type TokenResponse } from "../protocol/access-token";
 import { type GrantProblem, grantReasons } from "../protocol/authorization";
 import { registeredScopes } from "../protocol/client";
@@ -11,7 +11,8 @@ import type { TextParts } from "../protocol/mistake";
 import { because, OAuthError } from "../protocol/oauth-error";
 import { quoted } from "../protocol/parameters";
 import { formatScope, intersect } from "../protocol/scope";
-import type { Clock } from "../protocol/time";
+import type { Clock, EpochSeconds } from "../protocol/time";
+import type { TokenDigest } from "../protocol/token-value";
 import type { Storage } from "../storage/port";
 import type { DecidedToken, TokenDecisionPorts } from "../tokens/decide-token";
 import type { IssueIdToken } from "../tokens/identity";
@@ -31,11 +32,14 @@ export interface IdentityAssertionPorts {
   }) => Promise<VouchedPerson>;
 }
 
+/** True when the device with this code asks too early: it then has to wait for longer. @rfc 8628 §3.5 */
+export type PolledTooSoon = (code: TokenDigest, now: EpochSeconds) => boolean;
+
 /** What the grants need: stored codes and tokens, issuing, and events. */
 export interface GrantPorts extends TokenIssuePorts, TokenDecisionPorts {
   readonly storage: Pick<
     Storage,
-    "authorizations" | "authorizationCodes" | "refreshTokens" | "accessTokens" | "endMarks"
+    "authorizations" | "authorizationCodes" | "refreshTokens" | "accessTokens" | "endMarks" | "parkedRequests"
   >;
   readonly emit: EmitEvent;
   readonly advise?: Advise | undefined;
@@ -44,6 +48,8 @@ export interface GrantPorts extends TokenIssuePorts, TokenDecisionPorts {
   readonly issueIdToken?: IssueIdToken | undefined;
   /** Left out where no authentication method has `identityAssertions`. */
   readonly identityAssertions?: IdentityAssertionPorts | undefined;
+  /** Remembers when a device has asked last. Left out where no API has `deviceAuthorization`. */
+  readonly polledTooSoon?: PolledTooSoon | undefined;
 }
 
 /** A grant of the token endpoint. */
@@ -88,7 +94,7 @@ export function invalidGrant<Code extends GrantProblem>(
 
 /** A code or refresh token that arrived a second time. */
 export interface Replay {
-  readonly replayed: "authorization_code" | "refresh_token";
+  readonly replayed: Replayed;
   readonly authorizationId: string;
   readonly request: ClientRequest;
 }

@@ -1,7 +1,9 @@
 /** The grants of the token endpoint. RFC 6749 §4.1.3, §4.4.2, §6. */
 import { assertionGrant, type GrantType } from "../protocol/client";
 import { authorizationCodeGrant } from "./authorization-code";
+import { deviceCodeGrantType } from "../protocol/device";
 import { clientCredentialsGrant } from "./client-credentials";
+import type * as DeviceCode from "./device-code";
 import type { Grant } from "./grant";
 import type * as Identity from "./identity-assertion";
 import { refreshTokenGrant } from "./refresh-token";
@@ -19,6 +21,15 @@ export const grants: Readonly<Record<GrantType, Grant>> = {
     exchange(ports, request) {
       const { exchangeIdentityAssertion } = require("./identity-assertion") as typeof Identity;
       return exchangeIdentityAssertion(ports, request);
+    },
+  },
+  [deviceCodeGrantType]: {
+    // its codes are of registered clients, so no document is to be fetched for one
+    presents: [],
+    bodyOnly: ["device_code"],
+    exchange(ports, request) {
+      const { redeemDeviceCode } = require("./device-code") as typeof DeviceCode;
+      return redeemDeviceCode(ports, request);
     },
   },
 };

@@ -4,11 +4,11 @@ import type { EndpointName } from "../protocol/issuer";
 
 /**
  * What a request was for: an endpoint of an issuer; `resume` and `consent`, the ways back from a page to the authorization endpoint;
- * `metadata` and `keys`, the public documents; `approve` and `deny`, which a page of the host calls; `bearer`, the check of
+ * `device`, the page for the code of a device; `metadata` and `keys`, the public documents; `approve` and `deny`, which a page of the host calls; `bearer`, the check of
  * `requireBearer`.
  */
 export type TracedEndpoint =
-  EndpointName | "metadata" | "keys" | "resume" | "consent" | "approve" | "deny" | "bearer";
+  EndpointName | "metadata" | "keys" | "resume" | "consent" | "device" | "approve" | "deny" | "bearer";
 
 /**
  * The message of the channels `tracing:authmount:request:start`, `:end`, `:asyncStart`, `:asyncEnd` and `:error`: one object for each

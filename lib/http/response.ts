@@ -4,7 +4,12 @@ import type { Advise } from "../events/port";
 import { formPostHeaders } from "../pages/form-post-page";
 import { pageHeaders } from "../pages/page-frame";
 import { type Pages, pagesOf } from "../pages/pages";
-import { jsonError, type ProtocolResponse, type RedirectResponse } from "../protocol/protocol-response";
+import {
+  errorOf,
+  jsonError,
+  type ProtocolResponse,
+  type RedirectResponse,
+} from "../protocol/protocol-response";
 import { maxShownPath } from "./not-found";
 import { type HttpRequest, prefersJson } from "./request";
 import type { OpenTrace } from "./request-trace";
@@ -47,6 +52,11 @@ function toWritten(destination: Destination, response: ProtocolResponse): Writte
       const { req, pages = pagesOf() } = destination;
       return { status: 200, headers: formPostHeaders, body: pages.formPost(req, response) };
     }
+    case "device-end": {
+      const { req, pages = pagesOf() } = destination;
+      const html = pages.deviceEnd(req, response);
+      return { status: 200, headers: pageHeaders(html, []), body: html };
+    }
     case "page":
       return {
         status: response.status ?? 200,
@@ -75,6 +85,7 @@ const unwantedHeaders: Readonly<Record<ProtocolResponse["kind"], readonly string
   redirect: [...framingHeaders, ...corsHeaders],
   // in its sandbox, the page has another origin than its URL
   "form-post": [...framingHeaders, ...corsHeaders, "Origin-Agent-Cluster"],
+  "device-end": corsHeaders,
   page: corsHeaders,
   "error-page": corsHeaders,
   json: [],
@@ -159,22 +170,6 @@ function headerLines({ res, headers: ofRoute }: Destination, { status, headers, 
  */
 export function exposing(res: ServerResponse, name: string): Written["headers"] | undefined {
   return res.hasHeader("Access-Control-Allow-Origin") ? { "Access-Control-Expose-Headers": name } : undefined;
-}
-
-/** The OAuth error code of an answer that refuses. */
-function errorOf(response: ProtocolResponse): string | undefined {
-  switch (response.kind) {
-    case "json":
-      return response.status < 400 ? undefined : (response.body as { error?: string }).error;
-    case "redirect":
-    case "form-post":
-      return response.error;
-    case "error-page":
-      return response.error.error;
-    case "page":
-    case "empty":
-      return undefined;
-  }
 }
 
 function closeTrace({ req, res, trace }: Destination, error: string | undefined): void {

@@ -25,12 +25,14 @@ export interface RouterParts extends ServedParts {
   readonly someRoutes: readonly Route<HttpRequest>[];
   /** The same for the routes that browsers visit. They take the place of others with their path. */
   readonly somePageRoutes: readonly Route<Request>[];
+  /** The page for devices; `undefined` where no API has `deviceAuthorization`. */
+  readonly deviceRoute: Route<Request, undefined> | undefined;
 }
 
-/** A route at one issuer. */
-interface Place<Req extends HttpRequest> {
-  readonly route: Route<Req>;
-  readonly issuer: Issuer;
+/** A route at one issuer, or at none. */
+interface Place<Req extends HttpRequest, At extends Issuer | undefined = Issuer> {
+  readonly route: Route<Req, At>;
+  readonly issuer: At;
   /** Its path with the names of the parameters, the same string for all issuers. */
   readonly template: string;
 }
@@ -52,11 +54,11 @@ function placesOf<Req extends HttpRequest>(
 }
 
 /** Tells the host why a client that used another method was refused. Many clients send the parameters by GET first. */
-function reportMethod<Req extends HttpRequest>(
+function reportMethod<Req extends HttpRequest, At extends Issuer | undefined>(
   { ports }: ServedParts,
-  { route: { refused }, issuer }: Place<Req>,
+  { route: { refused }, issuer }: Place<Req, At>,
 ): void {
-  if (!refused) return;
+  if (!refused || !issuer) return;
   ports.emit({
     kind: refused,
     issuer: issuer.identifier,
@@ -66,21 +68,23 @@ function reportMethod<Req extends HttpRequest>(
 }
 
 /** A request for a known path. */
-interface Arrival<Req extends HttpRequest> {
+interface Arrival<Req extends HttpRequest, At extends Issuer | undefined> {
   readonly req: Req;
   readonly res: ServerResponse;
-  readonly place: Place<Req>;
+  readonly place: Place<Req, At>;
   readonly trace?: OpenTrace;
 }
 
-function openTrace<Req extends HttpRequest>({ req, place }: Arrival<Req>): OpenTrace {
+function openTrace<Req extends HttpRequest, At extends Issuer | undefined>({
+  req,
+  place,
+}: Arrival<Req, At>): OpenTrace {
   const { route, issuer, template } = place;
   return {
     endpoint: route.endpoint,
     method: req.method ?? "",
     route: template,
-    issuer: issuer.identifier,
-    apiId: issuer.api.apiId,
+    ...(issuer && { issuer: issuer.identifier, apiId: issuer.api.apiId }),
   };
 }
 
@@ -88,7 +92,10 @@ function openTrace<Req extends HttpRequest>({ req, place }: Arrival<Req>): OpenT
  * Answers a request for a known path, and tells those who watch requests. Never rejects because of a handler: failures become the route's
  * own error answer.
  */
-async function serve<Req extends HttpRequest>(parts: ServedParts, arrival: Arrival<Req>): Promise<void> {
+async function serve<Req extends HttpRequest, At extends Issuer | undefined>(
+  parts: ServedParts,
+  arrival: Arrival<Req, At>,
+): Promise<void> {
   const { req, res, place, trace } = arrival;
   if (tracedRequests.hasSubscribers && !trace)
     return traceRequest(openTrace(arrival), (opened) => serve(parts, { ...arrival, trace: opened }));
@@ -100,7 +107,8 @@ async function serve<Req extends HttpRequest>(parts: ServedParts, arrival: Arriv
     response = handler ? await handler(parts, { req, issuer }) : methodNotAllowed(Object.keys(route.methods));
   } catch (cause) {
     // no event for a client that disconnected while it was sending: neither the host nor storage has failed
-    if (!req.readableAborted) parts.ports.emit({ kind: "server-error", issuer: issuer.identifier, cause });
+    if (!req.readableAborted)
+      parts.ports.emit({ kind: "server-error", ...(issuer && { issuer: issuer.identifier }), cause });
     response = route.failure(serverError(cause));
   }
   writeResponse({ req, res, pages: parts.pages, headers: route.headers, trace }, response);
@@ -162,6 +170,8 @@ function isInOtherCase(matched: string, mountPath: string): boolean {
 export function createRouter(parts: RouterParts, check?: MountCheck): Router {
   const places = placesOf<Request>(parts, [...clientRoutes, ...pageRoutes, ...parts.somePageRoutes]);
   const keys = { endpoint: "keys", route: new URL(parts.jwksUri).pathname } as const;
+  const { deviceRoute: route, mountPath } = parts;
+  const device = route && { route, issuer: undefined, template: `${mountPath}/${route.path}` };
   return directRouter((req, res, next) => {
     check?.atRouter(req);
     if (req.baseUrl !== parts.mountPath && isInOtherCase(req.baseUrl, parts.mountPath)) return next();
@@ -170,6 +180,7 @@ export function createRouter(parts: RouterParts, check?: MountCheck): Router {
     if (place) return void serve(parts, { req, res, place }).catch(next);
     if (path === "/jwks")
       return void serveDocument({ req, res }, { ...keys, document: parts.keySet() })?.catch(next);
+    if (device && path === "/device") return void serve(parts, { req, res, place: device }).catch(next);
     // a pair that is not valid gets an OAuth answer, not the host's page: client developers see what is wrong
     const name = issuerPath.exec(path)?.[1];
     if (name === undefined || !routePaths.has(name)) return next();

@@ -62,24 +62,24 @@ export interface ServedParts {
   readonly jwksUri: string;
 }
 
-/** A request for a route of an issuer. */
-export interface RoutedRequest<Req extends HttpRequest> {
+/** A request for a route, which is one of an issuer but for the page for devices. */
+export interface RoutedRequest<Req extends HttpRequest, At extends Issuer | undefined = Issuer> {
   readonly req: Req;
-  readonly issuer: Issuer;
+  readonly issuer: At;
 }
 
 /** Answers a request for a route. */
-export type RouteHandler<Req extends HttpRequest> = (
+export type RouteHandler<Req extends HttpRequest, At extends Issuer | undefined = Issuer> = (
   parts: ServedParts,
-  request: RoutedRequest<Req>,
+  request: RoutedRequest<Req, At>,
 ) => Promise<ProtocolResponse>;
 
-/** What is served at one path of an issuer. */
-export interface Route<Req extends HttpRequest> extends Endpoint {
+/** What is served at one path. */
+export interface Route<Req extends HttpRequest, At extends Issuer | undefined = Issuer> extends Endpoint {
   /** What those who watch requests are told. */
   readonly endpoint: TracedEndpoint;
   /** Method → handler. Any other method is answered with 405. */
-  readonly methods: Readonly<Record<string, RouteHandler<Req>>>;
+  readonly methods: Readonly<Record<string, RouteHandler<Req, At>>>;
   /** The answer to a failure: a page for people, JSON for programs. */
   readonly failure: (error: OAuthError) => ProtocolResponse;
   /** Headers of all answers of this route. */
@@ -182,7 +182,7 @@ export function crossOriginRoute(name: ClientEndpointName, endpoint: ClientEndpo
 }
 
 /** A route for confidential clients only: scripts in pages cannot keep a secret, so there is no CORS. */
-function sameOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
+export function sameOriginRoute(name: ClientEndpointName, endpoint: ClientEndpoint): Route<HttpRequest> {
   const post: RouteHandler<HttpRequest> = (parts, { req, issuer }) =>
     answerPost(parts, { req, issuer, name, endpoint });
   const { refused } = endpoint;
@@ -198,7 +198,7 @@ export function metadataRoute(at: Endpoint): Route<HttpRequest> {
   return { ...at, endpoint: "metadata", methods, failure: jsonError };
 }
 
-type EverywhereName = Exclude<ClientEndpointName, "pushed_authorization_request">;
+type EverywhereName = Exclude<ClientEndpointName, "pushed_authorization_request" | "device_authorization">;
 
 const clientEndpointRoutes: Readonly<Record<EverywhereName, Route<HttpRequest>>> = {
   token: crossOriginRoute("token", tokenEndpoint),
@@ -212,8 +212,8 @@ export const clientRoutes: readonly Route<HttpRequest>[] = [
   ...Object.values(clientEndpointRoutes),
 ];
 
-// HEAD does nothing: link checkers and previews send it, and it must neither start nor use up a request
-const empty: RouteHandler<Request> = async () => ({ kind: "empty", status: 200 });
+/** The answer to HEAD: link checkers and previews send it, and it must neither start nor use up a request. */
+export const empty: RouteHandler<Request, Issuer | undefined> = async () => ({ kind: "empty", status: 200 });
 
 const authorize: RouteHandler<Request> = ({ flow }, { req, issuer }) =>
   flow.start(req, { issuer, parameters: readQuery(req) });

@@ -2,15 +2,10 @@
 import type { Request } from "express";
 import type { SignOutFlow } from "../interaction/sign-out";
 import { endpoints } from "../protocol/issuer";
-import { type EmptyResponse, errorPage } from "../protocol/protocol-response";
+import { errorPage } from "../protocol/protocol-response";
 import { posted } from "./authorize-by-post";
 import { formProblem, readForm, readQuery } from "./request";
-import type { Route, RouteHandler } from "./routes";
-
-/** Link checkers and previews sign nobody out. */
-async function empty(): Promise<EmptyResponse> {
-  return { kind: "empty", status: 200 };
-}
+import { empty, type Route, type RouteHandler } from "./routes";
 
 /** The logout endpoint, by GET and POST, and the way back to it. */
 export function signOutRoutes(flow: SignOutFlow): readonly Route<Request>[] {

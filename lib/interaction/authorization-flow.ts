@@ -13,7 +13,7 @@ import type { ConsentDecision } from "../end-user/port";
 import type { Advise } from "../events/port";
 import type { Issuer } from "../protocol/issuer";
 import { hostMistake } from "../protocol/mistake";
-import { isFailure, OAuthError } from "../protocol/oauth-error";
+import { isFailure, isLost, OAuthError } from "../protocol/oauth-error";
 import { summarize } from "../pages/summary";
 import type { Parameters } from "../protocol/parameters";
 import type { AuthorizationAnswer } from "../protocol/authorization-response";
@@ -125,7 +125,7 @@ function endedBy(
   },
 ): AuthorizationAnswer | ErrorPageResponse {
   const { req, pending, response, answer } = ended;
-  if (response.kind === "error-page" && (isFailure(response.error) || response.error.situation === "lost"))
+  if (response.kind === "error-page" && (isFailure(response.error) || isLost(response.error)))
     return response;
   return { ...response, cookies: pendingRequests.end(pending, { req, answer }) };
 }
@@ -156,6 +156,7 @@ async function continueWith(
     port: endUserPort(options, req),
     hintedSubject: pending.hintedSubject,
     pushed: pending.pushed,
+    device: pending.device,
     back: {
       began: pending.began,
       shown: shownScopesOf(pending),
@@ -168,7 +169,8 @@ async function continueWith(
   });
   if (outcome.kind !== "answered") {
     const isSignIn = !outcome.asked;
-    if (isSignIn && by === "resume") options.ports.emit(signInRepeated(outcome.request));
+    // the page for devices sends everybody here, signed in or not
+    if (isSignIn && by === "resume" && !pending.device) options.ports.emit(signInRepeated(outcome.request));
     return showPage(options, { req, outcome, pending: { ...pending, ...(mustAsk && { mustAsk }) } });
   }
   const answer = outcome.isDecided ? given?.answer : undefined;
@@ -180,7 +182,8 @@ async function denyPending(
   options: AuthorizationFlowOptions,
   { req, found: { issuer, pending } }: { req: Request; found: Found },
 ): Promise<ProtocolResponse> {
-  const denied = { issuer, parameters: parametersOf(pending), page: pageOf(pending) };
+  const { device } = pending;
+  const denied = { issuer, parameters: parametersOf(pending), device, page: pageOf(pending) };
   const response = await denyAuthorization(options.ports, denied);
   return endedBy(options, { req, pending, response, answer: "deny" });
 }
@@ -257,6 +260,8 @@ async function describe(
       parameters: parametersOf(pending),
       shown: shownScopesOf(pending),
       pushed: pending.pushed,
+      device: pending.device,
+      page: pageOf(pending),
     });
     return { interactionId: pending.interactionId, expiresAt: pending.expiresAt, ...summarize(req, request) };
   } catch (error) {

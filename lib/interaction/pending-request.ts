@@ -9,6 +9,7 @@ import {
   type PushedRequest,
   sentParameters,
 } from "../protocol/authorization-request";
+import type { DeviceInteraction } from "../protocol/device";
 import type { Issuer } from "../protocol/issuer";
 import { type Clock, clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { type Parameters, parametersFromObject } from "../protocol/parameters";
@@ -40,6 +41,8 @@ export interface PendingRequest {
   readonly hintedSubject?: string;
   /** Set where the client has pushed the request. */
   readonly pushed?: PushedRequest;
+  /** Set where a device asks. */
+  readonly device?: DeviceInteraction;
   /** When the person was first sent to a page: a sign-in after this moment is fresh. */
   readonly began: EpochSeconds;
   /** From then on the cookie is refused, whatever the browser does with it. */
@@ -124,7 +127,7 @@ export function newPending(
     parameters: {
       ...pendingParameters(parameters),
       // the answer goes where the pages say, whatever the client has registered by then
-      redirect_uri: target.uri,
+      ...(!target.device && { redirect_uri: target.uri }),
       // the others count nowhere, and may be too long for a cookie
       ...(acrValues.length > 0 && { acr_values: acrValues.join(" ") }),
     },
@@ -132,6 +135,7 @@ export function newPending(
     ...(selfDescription && { clientDigest: selfDescription.digest }),
     ...(hintedSubject !== undefined && { hintedSubject }),
     ...(pushed && { pushed }),
+    ...(target.device && { device: { userCode: target.device.userCode } }),
     began: now,
     expiresAt: now + api.lifetimes.interactionSeconds,
   };

@@ -55,7 +55,7 @@ export function withInteraction(url: string, interactionId: string): string {
  */
 function formTargets(destination: string, issuer: string): readonly string[] {
   const isPlain = [destination, issuer].some((url) => url.startsWith("http:"));
-  return [...(/^https?:/.test(destination) ? [] : [destination]), ...(isPlain ? ["http:"] : []), "https:"];
+  return [...(/^https?:|^$/.test(destination) ? [] : [destination]), ...(isPlain ? ["http:"] : []), "https:"];
 }
 
 type Unanswered = Exclude<AuthorizationOutcome, { kind: "answered" }>;
@@ -117,7 +117,7 @@ function showConsent(
 }
 
 /** The refusal of a request that does not fit into a cookie. It names the longest part. */
-function tooLong({ parameters, shownScopes }: PendingRequest): OAuthError {
+export function tooLong({ parameters, shownScopes }: PendingRequest): OAuthError {
   const parts = Object.entries({ ...parameters, scope: shownScopes.join(" ") });
   const [name] = parts.reduce((longest, part) => (part[1].length > longest[1].length ? part : longest));
   return new OAuthError("invalid_request", {

@@ -127,11 +127,15 @@ function* identityProblems({
   }
 }
 
-/** A pushed request is used up in storage. */
-function* pushProblems({ apis, storage }: AuthServerOptions): Iterable<OptionProblem> {
-  const [apiId] = Object.entries(apis).find(([, api]) => withProfile(api).pushedRequests) ?? [];
-  if (apiId === undefined || storage.parkedRequests) return;
-  const fix = `${fixes.parkedRequests} apis.${apiId}.pushedRequests needs it.`;
+/** A pushed request is used up in storage, and the request of a device waits there. */
+function* parkProblems({ apis, storage }: AuthServerOptions): Iterable<OptionProblem> {
+  if (storage.parkedRequests) return;
+  const names = ["pushedRequests", "deviceAuthorization"] as const;
+  const [needing] = Object.entries(apis).flatMap(([apiId, api]) =>
+    names.filter((name) => withProfile(api)[name]).map((name) => `apis.${apiId}.${name}`),
+  );
+  if (needing === undefined) return;
+  const fix = `${fixes.parkedRequests} ${needing} needs it.`;
   yield { path: "storage.parkedRequests", ...wrong("option-missing"), fix };
 }
 
@@ -290,7 +294,7 @@ export const valueRules: readonly ((options: AuthServerOptions) => Iterable<Opti
   idProblems,
   apiProblems,
   identityProblems,
-  pushProblems,
+  parkProblems,
   lifetimeProblems,
   schemeProblems,
   browserOriginProblems,

@@ -98,6 +98,15 @@ export interface ApiOptions {
    * @rfc 9126 §2
    */
   readonly pushedRequests?: "optional" | "required";
+  /**
+   * `true`: devices without a browser, such as televisions and command lines, can ask at `{issuer}/device_authorization`, and people answer at
+   * `{baseUrl}/device` on another screen (RFC 8628). People are always asked, also where a client is trusted or they have allowed it before:
+   * the code of a device may come from anyone. For clients whose subscription names the grant in `grantTypes`. Needs
+   * `storage.parkedRequests`, and a `rateLimit` for clients without a secret. Switch it on when every process runs a version that has it.
+   *
+   * @rfc 8628 §3.1
+   */
+  readonly deviceAuthorization?: true;
   /** Whether a request must contain `scope`. Default: `"optional"`, which falls back to `defaultScopes`. */
   readonly scope?: "required" | "optional";
   /**
@@ -175,8 +184,8 @@ export interface AuthServerOptions {
   /** Decides about consent. Default: the built-in consent page asks. */
   readonly consent?: ConsentAdapter;
   /**
-   * Limits requests of clients at the token, revocation, introspection and pushed request endpoint, before anything is looked up or compared, and hears how
-   * each was answered. Default: no limit.
+   * Limits requests of clients at the token, revocation, introspection, pushed request and device authorization endpoint, and codes of devices
+   * that people type, before anything is looked up or compared, and hears how each was answered. Default: no limit.
    *
    * @rfc 6749 §10.10, 6585 §4
    */

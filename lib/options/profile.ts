@@ -49,13 +49,15 @@ export function* profileProblems(
     authMethods,
   }: { api: ApiOptions; lifetimes: Lifetimes } & Pick<AuthServerOptions, "authMethods">,
 ): Iterable<OptionProblem> {
-  const { profile, pushedRequests, redirectUri, dpop, openid } = api;
+  const { profile, pushedRequests, deviceAuthorization, redirectUri, dpop, openid } = api;
   if (!profile) return;
   const { authorizationCodeSeconds, refreshRetrySeconds } = lifetimes;
   const { idTokenAlgorithm = "ES256" } = openid ?? {};
   const isVouched = api.authMethods.some((id) => authMethods[id]?.identityAssertions);
   const contradictions: readonly (readonly [name: string, isContrary: boolean, needed: string])[] = [
     ["pushedRequests", pushedRequests === "optional", 'write "required"'],
+    // its requests are neither pushed nor bound to a browser, and the profile knows no other grant for people
+    ["deviceAuthorization", deviceAuthorization !== undefined, "give devices an API of their own"],
     ["redirectUri", redirectUri === "optional", 'write "required"'],
     ["dpop.tokens", dpop?.tokens === "optional", 'write "required"'],
     ["clientMetadataDocuments", api.clientMetadataDocuments !== undefined, "register each client"],

@@ -89,6 +89,10 @@ export function resolveDpop(dpop: DpopOptions | undefined): Pick<Api, "dpop"> {
   return { dpop: { required: tokens === "required", ...(publicUrl !== undefined && { publicUrl }) } };
 }
 
+function originsOf({ baseUrl, apis }: Pick<AuthServerOptions, "baseUrl" | "apis">): readonly string[] {
+  return [baseUrl, ...Object.values(apis).map(({ audience }) => audience)].map((url) => new URL(url).origin);
+}
+
 function resolveApi(
   apiId: string,
   { api, options }: { api: ApiOptions; options: Pick<AuthServerOptions, "lifetimes" | "baseUrl" | "apis"> },
@@ -115,6 +119,7 @@ function resolveApi(
     redirectUri: api.redirectUri ?? "required",
     scope: api.scope ?? "optional",
     ...(api.pushedRequests && { pushedRequests: api.pushedRequests }),
+    ...(api.deviceAuthorization && { deviceAuthorization: true }),
     unknownScopes: api.unknownScopes ?? (openid ? "ignore" : "refuse"),
     refreshTokenExpiry: api.refreshTokenExpiry ?? "omit",
     lifetimes: resolveLifetimes(options, api),
@@ -122,9 +127,7 @@ function resolveApi(
       documents: api.clientMetadataDocuments !== undefined,
       registrations: api.clientRegistration !== undefined,
     },
-    ownOrigins: [options.baseUrl, ...Object.values(options.apis).map(({ audience }) => audience)].map(
-      (url) => new URL(url).origin,
-    ),
+    ownOrigins: originsOf(options),
     ...(openid && { openid }),
     ...resolveDpop(api.dpop),
     ...(api.profile && fapi2Rules),

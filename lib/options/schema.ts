@@ -135,6 +135,7 @@ const apiSchema = {
     redirectUri: choice("required", "optional"),
     scope: choice("required", "optional"),
     pushedRequests: choice("optional", "required"),
+    deviceAuthorization: { enum: [true], description: "Write true, or leave it out." },
     profile: choice("fapi2"),
     unknownScopes: choice("refuse", "ignore"),
     refreshTokenExpiry: choice("omit", "state"),

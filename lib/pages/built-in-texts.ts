@@ -80,6 +80,28 @@ export interface PageTexts {
   readonly signedOutExplanation: string;
   /** What they can do then. */
   readonly signedOutAdvice: string;
+  /** The title of the page that asks for the code of a device. */
+  readonly deviceTitle: string;
+  /** Says what to type there. */
+  readonly deviceExplanation: string;
+  /** The label of the field. */
+  readonly deviceCode: string;
+  /** Says that no device waits with this code. */
+  readonly deviceCodeUnknown: string;
+  /** Says on the consent page for a device when to continue, with `{code}`: the code that the device must show. */
+  readonly deviceWarning: string;
+  /** Says there what comes after either answer. */
+  readonly deviceContinue: string;
+  /** What the person can do when the request of their device is over. May contain `{code}`. */
+  readonly deviceLostAdvice: string;
+  /** The title of the last page after a yes. */
+  readonly deviceAllowedTitle: string;
+  /** What to do then. */
+  readonly deviceAllowedExplanation: string;
+  /** The title of the last page after a no. */
+  readonly deviceDeniedTitle: string;
+  /** What has happened then. */
+  readonly deviceDeniedExplanation: string;
 }
 
 const en: PageTexts = {
@@ -130,6 +152,19 @@ const en: PageTexts = {
   signedOutTitle: "You are signed out",
   signedOutExplanation: "You are no longer signed in to this site in this browser.",
   signedOutAdvice: "You can close this page.",
+  deviceTitle: "Connect a device",
+  deviceExplanation: "Enter the code that your device shows.",
+  deviceCode: "Code",
+  deviceCodeUnknown:
+    "This code isn’t valid. It may have expired or already been used. Check it, or start again on your device.",
+  deviceWarning:
+    "Continue only if a device of yours shows this code: {code}. If someone sent you the code or a link, don’t allow it: they would get access in your name.",
+  deviceContinue: "Either way, you can then go back to your device.",
+  deviceLostAdvice: "Start again on your device.",
+  deviceAllowedTitle: "Access allowed",
+  deviceAllowedExplanation: "Go back to your device. It will continue by itself. You can close this page.",
+  deviceDeniedTitle: "Access not allowed",
+  deviceDeniedExplanation: "Your device got no access. You can close this page.",
 };
 
 const de: PageTexts = {
@@ -184,6 +219,20 @@ const de: PageTexts = {
   signedOutTitle: "Sie sind abgemeldet",
   signedOutExplanation: "Sie sind in diesem Browser nicht mehr bei dieser Website angemeldet.",
   signedOutAdvice: "Sie können diese Seite schließen.",
+  deviceTitle: "Gerät verbinden",
+  deviceExplanation: "Geben Sie den Code ein, den Ihr Gerät anzeigt.",
+  deviceCode: "Code",
+  deviceCodeUnknown:
+    "Dieser Code ist nicht gültig. Vielleicht ist er abgelaufen oder wurde schon verwendet. Prüfen Sie ihn, oder beginnen Sie auf Ihrem Gerät von vorn.",
+  deviceWarning:
+    "Fahren Sie nur fort, wenn eines Ihrer Geräte diesen Code anzeigt: {code}. Wenn Ihnen jemand den Code oder einen Link geschickt hat, erlauben Sie den Zugriff nicht: Diese Person könnte dann in Ihrem Namen zugreifen.",
+  deviceContinue: "In beiden Fällen können Sie danach zu Ihrem Gerät zurückkehren.",
+  deviceLostAdvice: "Beginnen Sie auf Ihrem Gerät von vorn.",
+  deviceAllowedTitle: "Zugriff erlaubt",
+  deviceAllowedExplanation:
+    "Kehren Sie zu Ihrem Gerät zurück. Dort geht es von selbst weiter. Sie können diese Seite schließen.",
+  deviceDeniedTitle: "Zugriff nicht erlaubt",
+  deviceDeniedExplanation: "Ihr Gerät hat keinen Zugriff erhalten. Sie können diese Seite schließen.",
 };
 
 const fr: PageTexts = {
@@ -237,6 +286,20 @@ const fr: PageTexts = {
   signedOutTitle: "Vous êtes déconnecté",
   signedOutExplanation: "Vous n’êtes plus connecté à ce site dans ce navigateur.",
   signedOutAdvice: "Vous pouvez fermer cette page.",
+  deviceTitle: "Connecter un appareil",
+  deviceExplanation: "Saisissez le code affiché par votre appareil.",
+  deviceCode: "Code",
+  deviceCodeUnknown:
+    "Ce code n’est pas valide. Il a peut-être expiré ou a déjà été utilisé. Vérifiez-le ou recommencez sur votre appareil.",
+  deviceWarning:
+    "Ne continuez que si l’un de vos appareils affiche ce code\u00a0: {code}. Si quelqu’un vous a envoyé le code ou un lien, n’autorisez pas l’accès\u00a0: cette personne pourrait agir en votre nom.",
+  deviceContinue: "Dans les deux cas, vous pourrez ensuite revenir à votre appareil.",
+  deviceLostAdvice: "Recommencez sur votre appareil.",
+  deviceAllowedTitle: "Accès autorisé",
+  deviceAllowedExplanation:
+    "Revenez à votre appareil. La suite se fait d’elle-même. Vous pouvez fermer cette page.",
+  deviceDeniedTitle: "Accès non autorisé",
+  deviceDeniedExplanation: "Votre appareil n’a obtenu aucun accès. Vous pouvez fermer cette page.",
 };
 
 const ar: PageTexts = {
@@ -286,6 +349,19 @@ const ar: PageTexts = {
   signedOutTitle: "تم تسجيل خروجك",
   signedOutExplanation: "لم تعد مسجّلاً الدخول إلى هذا الموقع في هذا المتصفح.",
   signedOutAdvice: "يمكنك إغلاق هذه الصفحة.",
+  deviceTitle: "ربط جهاز",
+  deviceExplanation: "أدخل الرمز الذي يعرضه جهازك.",
+  deviceCode: "الرمز",
+  deviceCodeUnknown:
+    "هذا الرمز غير صالح. ربما انتهت صلاحيته أو سبق استخدامه. تحقق منه، أو ابدأ من جديد على جهازك.",
+  deviceWarning:
+    "لا تتابع إلا إذا كان أحد أجهزتك يعرض هذا الرمز: {code}. إذا أرسل إليك شخص ما الرمز أو رابطًا، فلا تسمح بالوصول: سيتمكن هذا الشخص من الوصول باسمك.",
+  deviceContinue: "في كلتا الحالتين، يمكنك بعد ذلك العودة إلى جهازك.",
+  deviceLostAdvice: "ابدأ من جديد على جهازك.",
+  deviceAllowedTitle: "تم السماح بالوصول",
+  deviceAllowedExplanation: "عُد إلى جهازك، وسيتابع من تلقاء نفسه. يمكنك إغلاق هذه الصفحة.",
+  deviceDeniedTitle: "لم يُسمح بالوصول",
+  deviceDeniedExplanation: "لم يحصل جهازك على أي وصول. يمكنك إغلاق هذه الصفحة.",
 };
 
 /** Language → its texts. */

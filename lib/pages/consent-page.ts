@@ -42,7 +42,8 @@ export interface ConsentPage {
   readonly switchAccount: string;
   /**
    * What people must know of a client that nobody registered: that it is unchecked, where it comes from, that they have not used it
-   * before, where the answer leads. Show all of it, in this order, above the buttons. Empty for registered clients.
+   * before, where the answer leads. And of a device: the code that it must show. Show all of it, in this order, above the buttons. Empty for
+   * others.
    */
   readonly warnings: readonly string[];
   /** Stands above the checkboxes. */
@@ -67,9 +68,9 @@ export interface ConsentPage {
   readonly allow: string;
   /** The label of the button with `name="decision"` and `value="deny"`. */
   readonly deny: string;
-  /** Says where either answer leads. */
+  /** Says where either answer leads, or what comes after it. */
   readonly continueTo: string;
-  /** Where either answer leads: an origin, or the scheme of an app. */
+  /** Where either answer leads: an origin, or the scheme of an app. Empty for a device. */
   readonly destination: string;
   /** Shown next to the logo. */
   readonly clientName: string;
@@ -122,9 +123,10 @@ function linksOf({ clientUri, policyUri, tosUri }: ClientSummary, say: Say): Con
 
 /** Without the client's name: a name can be a whole sentence, and would then speak here as if it were the site. */
 function warningsOf(
-  { summary: { client, destination }, isFirstVisit }: ConsentPageInput,
+  { summary: { client, destination, device }, isFirstVisit }: ConsentPageInput,
   say: Say,
 ): ConsentPage["warnings"] {
+  if (device) return [say("deviceWarning", { code: device.userCode })];
   if (!client.selfDescribed) return [];
   const { host } = client.selfDescribed;
   return [
@@ -182,7 +184,9 @@ export function consentPageContent(
     hiddenInputs: hidden("interaction", input.interactionId) + hidden("form_token", input.formToken),
     allow: say("allow"),
     deny: say("deny"),
-    continueTo: say("continueTo", { destination: summary.destination }),
+    continueTo: summary.device
+      ? say("deviceContinue")
+      : say("continueTo", { destination: summary.destination }),
     destination: escapeHtml(summary.destination),
     clientName: escapeHtml(client.name),
     clientInitials: escapeHtml(initialsOf(client.name)),
@@ -218,7 +222,8 @@ function whoAsks({ clientLogo, clientInitials, clientName, destination }: Consen
     clientLogo === undefined
       ? `<span class="mark" aria-hidden="true">${clientInitials}</span>`
       : logoImage(clientLogo);
-  return `<p class="client">${mark}<span><b><bdi>${clientName}</bdi></b><small class="soft"><bdi dir="ltr">${destination}</bdi></small></span></p>`;
+  const leadsTo = destination === "" ? "" : `<small class="soft"><bdi dir="ltr">${destination}</bdi></small>`;
+  return `<p class="client">${mark}<span><b><bdi>${clientName}</bdi></b>${leadsTo}</span></p>`;
 }
 
 /** The names that only developers know, and the client's own pages. */

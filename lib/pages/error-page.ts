@@ -9,8 +9,8 @@ export interface ErrorPage {
   readonly kind: "error";
   /**
    * What has happened to the person: the request of the application is to blame (`request`), their sign-in is over or its cookie is lost
-   * (`lost`), the consent form was not accepted (`answer`), the application's server could not be reached (`unreached`), or this server has
-   * failed (`failure`).
+   * (`lost`), the request of their device is over (`device`), the consent form was not accepted (`answer`), the application's server could
+   * not be reached (`unreached`), or this server has failed (`failure`).
    */
   readonly situation: "request" | LostSituation | "failure";
   /** Says in a few words what has happened. */
@@ -39,6 +39,7 @@ type Told = readonly [title: keyof PageTexts, explanation: keyof PageTexts, advi
 const toldIn: Readonly<Record<ErrorPage["situation"], Told>> = {
   request: ["errorTitle", "errorExplanation", "errorAdvice"],
   lost: ["lostTitle", "lostExplanation", "lostAdvice"],
+  device: ["lostTitle", "lostExplanation", "deviceLostAdvice"],
   answer: ["answerTitle", "answerExplanation", "answerAdvice"],
   unreached: ["unreachedTitle", "unreachedExplanation", "unreachedAdvice"],
   failure: ["failureTitle", "failureExplanation", "failureAdvice"],

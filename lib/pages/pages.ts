@@ -3,8 +3,17 @@ import type { IncomingMessage } from "node:http";
 import type { OAuthError } from "../protocol/oauth-error";
 import { hostMistake } from "../protocol/mistake";
 import { parametersOfUrl } from "../protocol/parameters";
-import type { FormPostResponse } from "../protocol/protocol-response";
+import type { DeviceEndResponse, FormPostResponse } from "../protocol/protocol-response";
 import { consentMain, type ConsentPage, consentPageContent, type ConsentPageInput } from "./consent-page";
+import {
+  deviceEndContent,
+  deviceEndMain,
+  type DeviceEndPage,
+  deviceMain,
+  type DevicePage,
+  devicePageContent,
+  type DevicePageInput,
+} from "./device-page";
 import { errorMain, type ErrorPage, errorPageContent } from "./error-page";
 import { chooseLanguage, directionOf, wantedLanguages } from "./language";
 import { fallbackLanguage, mergeTexts, type Say, saying } from "./merge-texts";
@@ -13,8 +22,10 @@ import { signedOutMain, type SignedOutPage, signedOutPageContent } from "./signe
 import { escapeHtml, type PageFrame, renderPage } from "./page-frame";
 import type { PageTexts } from "./built-in-texts";
 
+type AnyPage = ConsentPage | ErrorPage | SignedOutPage | DevicePage | DeviceEndPage;
+
 /** A page to render: what it shows, and in which language. Every text is already HTML. */
-export type PageContent = (ConsentPage | ErrorPage | SignedOutPage) & {
+export type PageContent = AnyPage & {
   /** BCP 47. */
   readonly language: string;
   /** The writing direction of the language, for `dir`. */
@@ -47,6 +58,10 @@ export interface Pages {
   error(req: IncomingMessage, error: OAuthError): string;
   /** The HTML of the page for a person who has signed out. Throws what the host's `render` throws. */
   signedOut(req: IncomingMessage, by: { readonly uiLocales: string | undefined }): string;
+  /** The HTML of the page that asks for the code of a device. Throws what the host's `render` throws. */
+  device(req: IncomingMessage, input: DevicePageInput): string;
+  /** The HTML of the last page for a person who has answered a device: the built-in one when the host's `render` fails. */
+  deviceEnd(req: IncomingMessage, response: DeviceEndResponse): string;
   /** The HTML of the page that posts an answer to the client. */
   formPost(req: IncomingMessage, response: FormPostResponse): string;
 }
@@ -59,6 +74,10 @@ function mainOf(content: PageContent): string {
       return errorMain(content);
     case "signed-out":
       return signedOutMain(content);
+    case "device":
+      return deviceMain(content);
+    case "device-end":
+      return deviceEndMain(content);
   }
 }
 
@@ -72,6 +91,11 @@ function renderBuiltIn({ name = "", logo, accentColor }: PagesOptions, content: 
 /** `ui_locales` as the URL has it. The request may have failed before its parameters were checked. */
 function uiLocalesOf({ url = "/" }: IncomingMessage): string | undefined {
   return parametersOfUrl(url).get("ui_locales");
+}
+
+/** The languages of a page to which anyone can make a link. */
+function wantedByReader(req: IncomingMessage): readonly string[] {
+  return wantedLanguages(req, { uiLocales: uiLocalesOf(req), isStranger: true });
 }
 
 function render(options: PagesOptions, content: PageContent): string {
@@ -90,8 +114,21 @@ function render(options: PagesOptions, content: PageContent): string {
 export interface PagesContext {
   /** Whether error pages show developers the reason: not in production, where anyone may read them. */
   readonly showReason: boolean;
-  /** Is called when the host's `render` fails on an error page. */
+  /** Is called when the host's `render` fails on a page that stands for what has happened already. */
   readonly onFailure: (cause: unknown) => void;
+}
+
+/** A page that the person must see, whatever the host makes of it. */
+function renderOrElse(
+  options: PagesOptions,
+  { content, onFailure }: { content: PageContent } & Pick<PagesContext, "onFailure">,
+): string {
+  try {
+    return render(options, content);
+  } catch (cause) {
+    onFailure(cause);
+    return renderBuiltIn(options, content);
+  }
 }
 
 /** The texts of the first wanted language that there is. */
@@ -112,12 +149,14 @@ export function pagesOf(
   const textsByLanguage = mergeTexts(options.texts);
   function contentIn(
     wanted: readonly string[],
-    pageIn: (inLanguage: { say: Say; language: string }) => ConsentPage | ErrorPage | SignedOutPage,
+    pageIn: (inLanguage: { say: Say; language: string }) => AnyPage,
   ): PageContent {
     const { say, ...page } = spokenIn(textsByLanguage, wanted);
     return { ...pageIn({ say, language: page.language }), ...page };
   }
   const renderIn = (...page: Parameters<typeof contentIn>): string => render(options, contentIn(...page));
+  const renderAlways = (req: IncomingMessage, pageIn: (say: Say) => AnyPage): string =>
+    renderOrElse(options, { content: contentIn(wantedByReader(req), ({ say }) => pageIn(say)), onFailure });
 
   return {
     consent(req, input) {
@@ -125,22 +164,13 @@ export function pagesOf(
       const wanted = wantedLanguages(req, { uiLocales, isStranger: client.selfDescribed !== undefined });
       return renderIn(wanted, (inLanguage) => consentPageContent(input, inLanguage));
     },
-    error(req, error) {
-      // anyone can make the link that leads to an error
-      const wanted = wantedLanguages(req, { uiLocales: uiLocalesOf(req), isStranger: true });
-      const content = contentIn(wanted, ({ say }) => errorPageContent(error, { say, showReason }));
-      try {
-        return render(options, content);
-      } catch (cause) {
-        onFailure(cause);
-        // the person must still learn of the original error
-        return renderBuiltIn(options, content);
-      }
-    },
+    error: (req, error) => renderAlways(req, (say) => errorPageContent(error, { say, showReason })),
     signedOut: (req, { uiLocales }) =>
       renderIn(wantedLanguages(req, { uiLocales, isStranger: false }), ({ say }) =>
         signedOutPageContent(say),
       ),
+    device: (req, input) => renderIn(wantedByReader(req), ({ say }) => devicePageContent(input, say)),
+    deviceEnd: (req, response) => renderAlways(req, (say) => deviceEndContent(response, say)),
     formPost(req, response) {
       const wanted = wantedLanguages(req, { uiLocales: uiLocalesOf(req), isStranger: false });
       const { say, ...page } = spokenIn(textsByLanguage, wanted);

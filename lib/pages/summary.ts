@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { AuthorizationRequest, Prompt } from "../protocol/authorization-request";
 import type { Client, SelfDescription } from "../protocol/client";
+import type { DeviceInteraction } from "../protocol/device";
 import type { ScopeSentence } from "../protocol/issuer";
 import { intersect } from "../protocol/scope";
 import { chooseLanguage, wantedLanguages } from "./language";
@@ -37,8 +38,13 @@ export interface AuthorizationSummary {
   /** The API that the client wants to use. */
   readonly api: { readonly apiId: string; readonly name: string; readonly audience: string };
   readonly client: ClientSummary;
-  /** Where either answer leads: the origin of the redirect URI, or its scheme. */
+  /** Where either answer leads: the origin of the redirect URI, or its scheme. Empty for a device. */
   readonly destination: string;
+  /**
+   * Set where a device asks (RFC 8628). Show its code, and say that the person must only continue if their own device shows it: a link with
+   * the code may have been sent by anyone.
+   */
+  readonly device?: DeviceInteraction;
   /** Requested scope → its sentence for people, in their language if the API has it. */
   readonly scopes: Readonly<Record<string, string>>;
   /** Requested scope → one more line that explains it, if the API has one. Show it beneath the sentence. */
@@ -148,6 +154,7 @@ export function summarize(req: IncomingMessage, request: AuthorizationRequest): 
     api: { apiId, name, audience },
     client: summarizeClient(client),
     destination: target.source,
+    ...(target.device && { device: { userCode: target.device.userCode } }),
     ...scopeSentences(req, { request, tell: ({ text }) => text }),
     prompt: [...prompt],
     maxAge,

@@ -1,5 +1,6 @@
 /** The authorization request and its parameters. RFC 6749 §4.1.1; 9126 §2.2; 9449 §10; OpenID Connect Core §3.1.2.1. */
 import type { Client, ResponseMode } from "./client";
+import type { DeviceTarget } from "./device";
 import type { Issuer } from "./issuer";
 import type { Parameters } from "./parameters";
 import type { RedirectTarget } from "./redirect-uri";
@@ -28,8 +29,8 @@ export interface PushedRequest {
 export interface AuthorizationRequest extends RequestedScopes {
   readonly issuer: Issuer;
   readonly client: Client;
-  /** Where the answer goes; proven to belong to the client. */
-  readonly target: RedirectTarget;
+  /** Where the answer goes: proven to belong to the client, or a page of ours. */
+  readonly target: RedirectTarget | DeviceTarget;
   readonly state: string | undefined;
   readonly responseMode: ResponseMode;
   readonly codeChallenge: string | undefined;

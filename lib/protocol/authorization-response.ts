@@ -1,7 +1,8 @@
 /** The authorization endpoint's answer on the redirect URI. RFC 6749 §4.1.2, §4.1.2.1; 9207 §2; OAuth 2.0 Form Post Response Mode §2. */
 import { type Client, type ResponseMode, responseModes } from "./client";
+import type { DeviceTarget } from "./device";
 import type { OAuthError, OAuthErrorCode } from "./oauth-error";
-import type { FormPostResponse, RedirectResponse } from "./protocol-response";
+import type { DeviceEndResponse, FormPostResponse, RedirectResponse } from "./protocol-response";
 import type { PostLogoutTarget } from "./post-logout-uri";
 import type { RedirectTarget } from "./redirect-uri";
 
@@ -46,8 +47,8 @@ export type AnswerParameters = {
   | { readonly error: OAuthErrorCode; readonly error_description: string }
 );
 
-/** An answer that the client gets. */
-export type AuthorizationAnswer = RedirectResponse | FormPostResponse;
+/** An answer that the client gets, or that a person sees whose device gets it. */
+export type AuthorizationAnswer = RedirectResponse | FormPostResponse | DeviceEndResponse;
 
 /** The parameters that tell why there is no code. @rfc 6749 §4.1.2.1 */
 export function errorParameters(
@@ -58,15 +59,16 @@ export function errorParameters(
 }
 
 /**
- * The answer that leads the browser back to the client. Only a proven redirect target can be passed, so this cannot become an open redirect.
+ * The answer that leads the browser back to the client, or to a page of ours. Only a proven redirect target can be passed, so this cannot become an open redirect.
  *
  * @rfc 6749 §4.1.2, §4.1.2.1, OAuth 2.0 Form Post Response Mode §2
  */
 export function authorizationAnswer(
-  target: RedirectTarget,
+  target: RedirectTarget | DeviceTarget,
   { mode, parameters }: { mode: ResponseMode; parameters: AnswerParameters },
 ): AuthorizationAnswer {
   const { error } = parameters;
+  if (target.device) return { kind: "device-end", ...(error && { error }) };
   switch (mode) {
     case "query":
       return { kind: "redirect", location: withParameters(target, parameters), ...(error && { error }) };

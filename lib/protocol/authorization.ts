@@ -110,8 +110,10 @@ export function isLive(
 
 /** The stored record of a code. It never contains the code itself. */
 export interface AuthorizationCode extends TokenHandle {
-  /** The redirect URI that the code was sent to, whether the request named it or it was the registered one. */
-  readonly redirectUri: string;
+  /** `"device"`: a device code, which no redirect has carried. Left out: an authorization code. RFC 8628 §3.2. */
+  readonly kind?: "device";
+  /** The redirect URI that the code was sent to, whether the request named it or it was the registered one. Left out for a device code. */
+  readonly redirectUri?: string;
   /** The PKCE code challenge of the request (method S256); `undefined` when a confidential client sent none. */
   readonly codeChallenge?: string;
   /** Thumbprint of the key that the code is bound to; `undefined` when the request named none (`dpop_jkt`). RFC 9449 §10. */
@@ -167,6 +169,12 @@ export const grantReasons = {
     `the code was issued at ${authorization.issuer}, and sent to ${identifier} (RFC 6749 §4.1.3): send it to the token endpoint of the same authentication method and API`,
   "code-of-another-client": ({ authorization, client: { clientId } }: Presented): string =>
     `the code was issued to client ${authorization.clientId}, and sent by client ${clientId} (RFC 6749 §4.1.3): send the client_id of the authorization request`,
+  "code-of-another-grant":
+    "the code was issued for the other of the two grants, a device code or an authorization code (RFC 6749 §4.1.3, 8628 §3.4): send each with its own grant_type",
+  "device-code-not-of-this-server":
+    "device_code does not have the form of this server's device codes: send it exactly as the device authorization endpoint returned it",
+  "device-code-polled-twice":
+    "another poll with this device_code was answered at the same moment (RFC 8628 §3.5): poll one request at a time",
   "code-expired": (seconds: number): string =>
     `the code expired ${seconds} seconds ago (RFC 6749 §4.1.2): redeem it as soon as the redirect arrives, or set a longer lifetimes.authorizationCodeSeconds`,
   "code-verifier-missing":
@@ -180,7 +188,7 @@ export const grantReasons = {
   "code-of-another-key":
     "the authorization request named another key in dpop_jkt than the proof, or the request has no proof (RFC 9449 §10): send a DPoP proof of the key that dpop_jkt named",
   "redirect-uri-differs": ({ code }: PresentedCode): string =>
-    `redirect_uri is not ${quoted(code.redirectUri)}, to which the code was sent (RFC 6749 §4.1.3): send the same, or leave it out`,
+    `redirect_uri is not ${quoted(code.redirectUri ?? "")}, to which the code was sent (RFC 6749 §4.1.3): send the same, or leave it out`,
   "refresh-token-not-of-this-server":
     "refresh_token does not have the form of this server's refresh tokens: send it exactly as the token endpoint returned it",
   "refresh-token-unknown":
@@ -208,6 +216,8 @@ export type GrantProblem = keyof typeof grantReasons;
 export interface Redemption {
   readonly issuer: Issuer;
   readonly client: Client;
+  /** Left out: as an authorization code. */
+  readonly as?: "device";
   /** Optional, as in OAuth 2.1; compared when the client sends it. */
   readonly redirectUri: string | undefined;
   readonly codeVerifier: string | undefined;
@@ -218,12 +228,15 @@ export interface Redemption {
 /** Why the client has not proved that the code is its own, or `undefined` when it has. */
 export function redemptionProblem(
   stored: { code: AuthorizationCode; authorization: Authorization },
-  { issuer, client, redirectUri, codeVerifier, key }: Redemption,
+  { issuer, client, as, redirectUri, codeVerifier, key }: Redemption,
 ): GrantProblem | undefined {
   const { code, authorization } = stored;
   if (!belongsTo(authorization, issuer)) return "code-of-another-server";
   if (authorization.clientId !== client.clientId) return "code-of-another-client";
   if (!provesAsApproved(authorization, client)) return "client-proof-changed";
+  if (code.kind !== as) return "code-of-another-grant";
+  // nobody but the device has had it
+  if (code.kind === "device") return undefined;
   if (code.boundKey !== undefined && code.boundKey !== key) return "code-of-another-key";
   if (redirectUri !== undefined && redirectUri !== code.redirectUri) return "redirect-uri-differs";
   if (code.codeChallenge === undefined) {

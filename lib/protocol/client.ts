@@ -1,4 +1,5 @@
 /** The client record and what it is registered for. RFC 6749 §2. */
+import { deviceCodeGrantType } from "./device";
 import { intersect } from "./scope";
 import { type Issuer, ownScopes } from "./issuer";
 import type { EpochSeconds } from "./time";
@@ -13,6 +14,7 @@ export const grantTypes = [
   "refresh_token",
   "client_credentials",
   "urn:ietf:params:oauth:grant-type:jwt-bearer",
+  "urn:ietf:params:oauth:grant-type:device_code",
 ] as const;
 
 /** A grant of the token endpoint. @rfc 6749 §4 */
@@ -204,11 +206,13 @@ const clientKinds: Readonly<Record<GrantType, readonly ClientKind[]>> = {
   refresh_token: ["confidential", "native"],
   client_credentials: ["confidential"],
   [assertionGrant]: ["confidential"],
+  [deviceCodeGrantType]: ["confidential", "native"],
 };
 
 /** Which issuers have a grant that an option of the API brings. All others are at every issuer. */
 const grantsByOption: Readonly<Partial<Record<GrantType, (issuer: Issuer) => boolean>>> = {
   [assertionGrant]: ({ identityAssertions = false }) => identityAssertions,
+  [deviceCodeGrantType]: ({ api }) => api.deviceAuthorization === true,
 };
 
 /** True for the name of a grant that the issuer has. */

@@ -67,6 +67,8 @@ export interface Api {
   readonly scope: "required" | "optional";
   /** Whether authorization requests may or must be pushed (RFC 9126); left out where there is no such endpoint. */
   readonly pushedRequests?: "optional" | "required";
+  /** `true` where devices can ask (RFC 8628). */
+  readonly deviceAuthorization?: true;
   /** `"key"`: clients must prove themselves with a key. Left out, as all that follow: as their records say. */
   readonly clientProof?: "key";
   /** `"text"`: `aud` of assertions is the issuer, and no list of one. */
@@ -169,7 +171,8 @@ export function mountPathOf(baseUrl: string): string {
 }
 
 /** The name of an endpoint that clients call themselves, by a form with their credentials. */
-export type ClientEndpointName = "token" | "revocation" | "pushed_authorization_request" | "introspection";
+export type ClientEndpointName =
+  "token" | "revocation" | "pushed_authorization_request" | "device_authorization" | "introspection";
 
 /** The name of an endpoint of an issuer. */
 export type EndpointName = "authorization" | ClientEndpointName | "registration" | "userinfo" | "end_session";
@@ -185,13 +188,17 @@ export interface Endpoint {
 /**
  * The endpoints of an issuer by their names in the metadata. The routes and the metadata follow from this list.
  *
- * @rfc 6749 §3, 7009 §2, 7591 §3, 7662 §2, 8414 §2, 9126 §2, OpenID Connect Core §5.3, RP-Initiated Logout §2.1
+ * @rfc 6749 §3, 7009 §2, 7591 §3, 7662 §2, 8414 §2, 8628 §3.1, 9126 §2, OpenID Connect Core §5.3, RP-Initiated Logout §2.1
  */
 export const endpoints: Readonly<Record<EndpointName, Endpoint>> = {
   authorization: { path: "authorize" },
   token: { path: "token" },
   revocation: { path: "revoke" },
   pushed_authorization_request: { path: "par", on: ({ api }) => api.pushedRequests !== undefined },
+  device_authorization: {
+    path: "device_authorization",
+    on: ({ api }) => api.deviceAuthorization === true,
+  },
   introspection: { path: "introspect" },
   registration: { path: "register", on: ({ api }) => api.selfDescribed.registrations },
   userinfo: { path: "userinfo", on: ({ api }) => api.openid !== undefined },

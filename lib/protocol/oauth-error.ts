@@ -1,10 +1,12 @@
 /** Refusals by the rules of OAuth, and what their events say. RFC 6749 §4.1.2.1, §5.2. */
 import { type CodedTexts, codedText, type TextParts } from "./mistake";
 
-/** The error codes of RFC 6749 §4.1.2.1 and §5.2, 7009 §2.2.1, 7591 §3.2.2, 8707 §2, 9126 §4, 9449 §5 and OpenID Connect Core §3.1.2.6. */
+/** The error codes of RFC 6749 §4.1.2.1 and §5.2, 7009 §2.2.1, 7591 §3.2.2, 8628 §3.5, 8707 §2, 9126 §4, 9449 §5 and OpenID Connect Core §3.1.2.6. */
 export type OAuthErrorCode =
   | "access_denied"
+  | "authorization_pending"
   | "consent_required"
+  | "expired_token"
   | "interaction_required"
   | "invalid_client"
   | "invalid_client_metadata"
@@ -19,6 +21,7 @@ export type OAuthErrorCode =
   | "request_not_supported"
   | "request_uri_not_supported"
   | "server_error"
+  | "slow_down"
   | "temporarily_unavailable"
   | "unapproved_software_statement"
   | "unauthorized_client"
@@ -28,10 +31,10 @@ export type OAuthErrorCode =
   | "unsupported_token_type";
 
 /**
- * What has happened to a person, where the error code does not say it: their sign-in is over, their answer was not accepted, or the
- * client's server could not be reached.
+ * What has happened to a person, where the error code does not say it: their sign-in is over, or the request of their device; their answer
+ * was not accepted; or the client's server could not be reached.
  */
-export type LostSituation = "lost" | "answer" | "unreached";
+export type LostSituation = "lost" | "device" | "answer" | "unreached";
 
 /**
  * Which refusal it is, in kebab case. Each is in the list of the room that refuses. It never changes its meaning; the text beside it may be
@@ -115,6 +118,11 @@ export function serverError(cause: unknown): OAuthError {
     ? (["temporarily_unavailable", "server-late"] as const)
     : (["server_error", "server-failed"] as const);
   return new OAuthError(error, { description: failureReasons[code], code, cause });
+}
+
+/** True when the request that a person came with is over. */
+export function isLost({ situation }: OAuthError): boolean {
+  return situation === "lost" || situation === "device";
 }
 
 /** True when storage or the host failed, so the request is not to blame. */

@@ -30,15 +30,19 @@ export interface FormPostResponse extends Pick<RedirectResponse, "error" | "cook
   readonly fields: Readonly<Record<string, string | undefined>>;
 }
 
+/** The last page for a person who has answered a device, with a yes or, as `error` says, with a no. @rfc 8628 §3.3 */
+export interface DeviceEndResponse extends Pick<RedirectResponse, "error" | "cookies"> {
+  readonly kind: "device-end";
+}
+
 /** A page for a person. It can never be framed. */
-export interface PageResponse {
+export interface PageResponse extends Pick<RedirectResponse, "error" | "cookies"> {
   readonly kind: "page";
   /** Left out: 200. */
   readonly status?: number;
   readonly html: string;
   /** Where the answer of its form may redirect, as CSP sources besides `'self'`. */
   readonly formTargets: readonly string[];
-  readonly cookies?: readonly string[];
 }
 
 /** A refusal that must not redirect: a page for people, or JSON for a caller that prefers it. */
@@ -58,7 +62,30 @@ export interface EmptyResponse {
 
 /** The answer of an endpoint. */
 export type ProtocolResponse =
-  JsonResponse | RedirectResponse | FormPostResponse | PageResponse | ErrorPageResponse | EmptyResponse;
+  | JsonResponse
+  | RedirectResponse
+  | FormPostResponse
+  | DeviceEndResponse
+  | PageResponse
+  | ErrorPageResponse
+  | EmptyResponse;
+
+/** The OAuth error code of an answer that refuses. */
+export function errorOf(response: ProtocolResponse): OAuthErrorCode | undefined {
+  switch (response.kind) {
+    case "json":
+      return response.status < 400 ? undefined : (response.body as { error?: OAuthErrorCode }).error;
+    case "redirect":
+    case "form-post":
+    case "device-end":
+    case "page":
+      return response.error;
+    case "error-page":
+      return response.error.error;
+    case "empty":
+      return undefined;
+  }
+}
 
 /** Only `invalid_client` and failures have their own status; RFC 6749 §5.2 uses 400 for the rest. */
 function statusOf(code: OAuthErrorCode): number {

@@ -13,6 +13,8 @@ export interface RedirectTarget {
   readonly uri: string;
   /** Where it leads, as people read it: the URI's origin, or its scheme if it has none, both in lower case. */
   readonly source: string;
+  /** A `DeviceTarget` has one. */
+  readonly device?: undefined;
   readonly [verified]: true;
 }
 

@@ -9,6 +9,7 @@ import {
 } from "../protocol/authorization-request";
 import { responseModeFor } from "../protocol/authorization-response";
 import { type Client, clientFlags, grantUseProblem, type ResponseMode } from "../protocol/client";
+import type { deviceCodeGrantType } from "../protocol/device";
 import type { Issuer } from "../protocol/issuer";
 import { because, OAuthError } from "../protocol/oauth-error";
 import { type IdTokenVerifier, isIdTokenSubject } from "../protocol/openid";
@@ -96,17 +97,30 @@ function checkResponseMode(parameters: Parameters, client: Client): ResponseMode
   throw invalidRequest("The client may not use this response_mode.", "response-mode-not-allowed");
 }
 
-function checkClientMayAsk(client: Client, issuer: Issuer): void {
+/** A grant that begins with a question to a person. */
+type AskingGrant = "authorization_code" | typeof deviceCodeGrantType;
+
+/** How refusals call them. */
+const askingGrants: Readonly<Record<AskingGrant, string>> = {
+  authorization_code: "authorization code",
+  "urn:ietf:params:oauth:grant-type:device_code": "device",
+};
+
+/** Refuses a client that may not ask people. @throws OAuthError `unauthorized_client`, `invalid_request` */
+export function checkClientMayAsk(
+  { client, issuer }: { readonly client: Client; readonly issuer: Issuer },
+  grantType: AskingGrant,
+): void {
   if (issuer.api.openid?.audiences.includes(client.clientId))
     throw new OAuthError("unauthorized_client", {
       description: "The client id is the audience of an API.",
       ...because(authorizationRequestReasons, "client-id-is-audience", client.clientId),
     });
   for (const flag of clientFlags) if (client[flag]) checkFlag(flag, { client, issuer });
-  const problem = grantUseProblem(client, { apiId: issuer.api.apiId, grantType: "authorization_code" });
+  const problem = grantUseProblem(client, { apiId: issuer.api.apiId, grantType });
   if (problem === undefined) return;
   throw new OAuthError("unauthorized_client", {
-    description: "The client may not use the authorization code grant at this API.",
+    description: `The client may not use the ${askingGrants[grantType]} grant at this API.`,
     ...because(authorizationRequestReasons, "code-grant-not-allowed", client.clientId, problem),
   });
 }
@@ -229,7 +243,7 @@ export function checkAuthorizationRequest(
   checkPushed(setting);
   checkResponseType(parameters);
   const responseMode = checkResponseMode(parameters, client);
-  checkClientMayAsk(client, issuer);
+  checkClientMayAsk(setting, "authorization_code");
   const codeChallenge = checkCodeChallenge(parameters, setting);
   checkResource(parameters, issuer);
   // no spread in the object below: V8 would make it a slow and large object

@@ -48,6 +48,7 @@ export type WeaknessCode =
   | "old-secret-without-end"
   | "token-endpoint-audience"
   | "unregistered-clients"
+  | "devices-without-rate-limit"
   | "refresh-retry-off"
   | "ignored-scopes"
   | "optional-redirect-uri"
@@ -294,6 +295,15 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
     why: "Anyone can use a name that people trust. People are always asked for consent.",
     fix: "Make sure that its function refuses what you do not want, and put a rate limit in front of it.",
     find: inApis(waysIn),
+  },
+  "devices-without-rate-limit": {
+    level: "weak",
+    problem: "is true, and rateLimit is left out",
+    why: "Anyone can guess codes of devices on the page, and open codes without end in the name of a client without a secret.",
+    fix: "Write a rateLimit that counts device_authorization and device.",
+    find: inApis(({ deviceAuthorization }, { rateLimit }) =>
+      deviceAuthorization && !rateLimit ? ["deviceAuthorization"] : [],
+    ),
   },
   "refresh-retry-off": {
     level: "note",

@@ -31,7 +31,7 @@ export interface DeviceRequest extends Pick<Authorization, "issuer" | "authMetho
   /** The authorization that it will be, and the digest of the device code. */
   readonly code: TokenHandle;
   readonly scopes: readonly string[];
-  /** Those of `scopes` that other ones bring along. */
+  /** What these imply and is granted with them. */
   readonly impliedScopes: readonly string[];
 }
 

@@ -8,6 +8,7 @@ import {
 import type { AuthorizationContext } from "../protocol/authorization-context";
 import type { AuthorizationRequest } from "../protocol/authorization-request";
 import { mayUseGrant } from "../protocol/client";
+import { type DeviceAnswering, deviceCodeSeconds } from "../protocol/device";
 import type { Issuer } from "../protocol/issuer";
 import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { digestToken, formatToken } from "../protocol/token-value";
@@ -24,7 +25,8 @@ export interface CodeIssuePorts {
 /** What an end user allows a client, however the client has asked. */
 export interface AllowedAccess {
   /** Where, and to whom. */
-  readonly request: Pick<AuthorizationRequest, "issuer" | "client">;
+  readonly request: Pick<AuthorizationRequest, "issuer" | "client"> &
+    Partial<Pick<AuthorizationRequest, "target">>;
   /** The stable id of the end user. */
   readonly subject: string;
   readonly facts: SignInFacts;
@@ -45,8 +47,11 @@ export interface Approval extends AllowedAccess {
 }
 
 /** For how long, in seconds, anything that an approval at this issuer leads to can live. */
-export function authorizationLifeSeconds({ api: { accessTokenSeconds, lifetimes } }: Issuer): number {
-  return Math.max(lifetimes.authorizationCodeSeconds, lifetimes.refreshTokenSeconds) + accessTokenSeconds;
+export function authorizationLifeSeconds({ api }: Issuer): number {
+  const { accessTokenSeconds, lifetimes, deviceAuthorization } = api;
+  const { authorizationCodeSeconds, refreshTokenSeconds } = lifetimes;
+  const deviceSeconds = deviceAuthorization ? deviceCodeSeconds : 0;
+  return Math.max(authorizationCodeSeconds, refreshTokenSeconds, deviceSeconds) + accessTokenSeconds;
 }
 
 /** The longest time, in seconds, that a pending request, a consent or an authorization can live, plus the drift of clocks. */
@@ -59,6 +64,11 @@ export function longestLifeSeconds(issuers: readonly Issuer[]): number {
   return Math.max(...lives) + clockDriftSeconds;
 }
 
+/** When a code can no longer be redeemed: that of a device, when its device code ends. */
+function redeemBefore({ request: { issuer, target }, now }: AllowedAccess): EpochSeconds {
+  return target?.device?.expiresAt ?? now + issuer.api.lifetimes.authorizationCodeSeconds;
+}
+
 /** The record of an approval, which is not stored yet. */
 export function newAuthorization(authorizationId: string, allowed: AllowedAccess): Authorization {
   const { request, subject, facts, grantedScopes, context, endMarks, now } = allowed;
@@ -66,8 +76,7 @@ export function newAuthorization(authorizationId: string, allowed: AllowedAccess
   const { apiId, accessTokenSeconds, lifetimes } = issuer.api;
   const refreshable = mayUseGrant(client, { apiId, grantType: "refresh_token" });
   // the authorization must outlive the last access token issued under it: a token without its authorization is treated as revoked
-  const lastIssue =
-    now + Math.max(lifetimes.authorizationCodeSeconds, refreshable ? lifetimes.refreshTokenSeconds : 0);
+  const lastIssue = Math.max(redeemBefore(allowed), refreshable ? now + lifetimes.refreshTokenSeconds : 0);
   return {
     authorizationId,
     issuer: issuer.identifier,
@@ -87,9 +96,20 @@ export function newAuthorization(authorizationId: string, allowed: AllowedAccess
   };
 }
 
+/** What the record of each code has. */
+function lifeOf(approval: Approval): Pick<AuthorizationCode, "redeemBefore" | "expiresAt" | "consumed"> {
+  const end = redeemBefore(approval);
+  // while the first access token lives, a replay still reveals that a thief redeemed the code first
+  return {
+    redeemBefore: end,
+    expiresAt: end + approval.request.issuer.api.accessTokenSeconds,
+    consumed: false,
+  };
+}
+
 /**
  * Stores the authorization and its code, and returns the code, which goes to the client and nowhere else. The two are stored at the same
- * time: if one of them fails, the other cannot be used.
+ * time: if one of them fails, the other cannot be used. Of a device, which has its code already, only the authorization is stored.
  *
  * @throws whatever storage rejects with
  * @rfc 6749 §4.1.2
@@ -97,27 +117,41 @@ export function newAuthorization(authorizationId: string, allowed: AllowedAccess
 export async function issueAuthorizationCode(
   { storage, randomToken }: CodeIssuePorts,
   approval: Approval,
-): Promise<string> {
+): Promise<string | undefined> {
   const { request, authorizationId, now } = approval;
-  const { lifetimes, accessTokenSeconds } = request.issuer.api;
+  const { target, codeChallenge, boundKey, nonce } = request;
   const authorization = newAuthorization(authorizationId, approval);
+  if (target.device) {
+    await storage.authorizations.create(authorization, now);
+    return undefined;
+  }
   const code = formatToken(authorizationId, randomToken());
-  const redeemBefore = now + lifetimes.authorizationCodeSeconds;
   const record: AuthorizationCode = {
     authorizationId,
     digest: digestToken(code),
-    redirectUri: request.target.uri,
-    redeemBefore,
-    // while the first access token lives, a replay still reveals that a thief redeemed the code first
-    expiresAt: redeemBefore + accessTokenSeconds,
-    consumed: false,
-    ...(request.codeChallenge !== undefined && { codeChallenge: request.codeChallenge }),
-    ...(request.boundKey !== undefined && { boundKey: request.boundKey }),
-    ...(request.nonce !== undefined && { nonce: request.nonce }),
+    redirectUri: target.uri,
+    ...lifeOf(approval),
+    ...(codeChallenge !== undefined && { codeChallenge }),
+    ...(boundKey !== undefined && { boundKey }),
+    ...(nonce !== undefined && { nonce }),
   };
   await allStored([
     storage.authorizations.create(authorization, now),
     storage.authorizationCodes.create(record, now),
   ]);
   return code;
+}
+
+/**
+ * Stores the code of a device. It is the last step of an approval: the device asks all the time, and gets tokens from then on.
+ *
+ * @throws whatever storage rejects with
+ * @rfc 8628 §3.5
+ */
+export async function issueDeviceCode(
+  { storage }: Pick<CodeIssuePorts, "storage">,
+  approval: Approval & { readonly device: DeviceAnswering },
+): Promise<void> {
+  const record = { ...approval.device.code, kind: "device", ...lifeOf(approval) } as const;
+  await storage.authorizationCodes.create(record, approval.now);
 }

@@ -277,9 +277,9 @@ const defects = [
   {
     name: "event of a refusal contains the code",
     file: "lib/grants/authorization-code.ts",
-    find: 'if (!code || !authorization) throw invalidGrant("code-unknown");',
+    find: 'unknown: () => invalidGrant("code-unknown"),',
     replace:
-      'if (!code || !authorization)\n    throw Object.assign(invalidGrant("code-unknown"), { reason: `the code ${parameters.get("code")} is unknown` });',
+      'unknown: () => Object.assign(invalidGrant("code-unknown"), { reason: `the code ${parameters.get("code")} is unknown` }),',
     tests: ["endpoints/token"],
   },
   {
@@ -306,7 +306,7 @@ const defects = [
   {
     name: "code goes where the client is registered by then, not where the page has said",
     file: "lib/interaction/pending-request.ts",
-    find: "      redirect_uri: target.uri,\n",
+    find: "      ...(!target.device && { redirect_uri: target.uri }),\n",
     replace: "",
     tests: ["attacks/consent-shown"],
   },

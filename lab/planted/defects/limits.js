@@ -72,8 +72,8 @@ const defects = [
   {
     name: "rate limit: the outcome of a refusal does not say which",
     file,
-    find: "status >= 400 &&",
-    replace: "status >= 500 &&",
+    find: "...(oauthError && { oauthError }),",
+    replace: "...(statusOf(response) >= 500 && oauthError && { oauthError }),",
     tests: ["flows/rate-limit", "attacks/guessers"],
   },
   {
