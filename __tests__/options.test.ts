@@ -28,6 +28,76 @@ const smallLogo = "data:image/png;base64,iVBORw0KGgo";
 
 type Mistake = readonly [mistake: string, changes: object, path: string, code: string];
 
+const idp = "https://idp.example";
+const idpKeys = { jwksUri: `${idp}/keys` };
+
+/** Options with these identity assertions of an authentication method. */
+function vouching(identityAssertions: unknown): object {
+  return { authMethods: { password: { ...goodOptions.authMethods["password"], identityAssertions } } };
+}
+
+const identityMistakes: readonly Mistake[] = (
+  [
+    ["a function for identity assertions", () => undefined, "", "option-of-wrong-form"],
+    ["nobody who vouches", { issuers: {}, accept: () => undefined }, ".issuers", "option-empty"],
+    ["providers without accept", { issuers: { [idp]: idpKeys } }, ".accept", "option-missing"],
+    ["accept without providers", { accept: () => undefined }, ".issuers", "option-missing"],
+    [
+      "accept that is no function",
+      { issuers: { [idp]: idpKeys }, accept: true },
+      ".accept",
+      "option-not-a-function",
+    ],
+    [
+      "an unknown key",
+      { issuers: { [idp]: idpKeys }, accept: () => undefined, tenants: [] },
+      ".tenants",
+      "option-unknown",
+    ],
+    [
+      "a URL for a provider",
+      { issuers: { [idp]: `${idp}/keys` }, accept: () => undefined },
+      `.issuers.${idp}`,
+      "option-of-wrong-form",
+    ],
+    [
+      "a provider without keys",
+      { issuers: { [idp]: {} }, accept: () => undefined },
+      `.issuers.${idp}.jwksUri`,
+      "option-missing",
+    ],
+    [
+      "a provider that is no URL",
+      { issuers: { idp: idpKeys }, accept: () => undefined },
+      ".issuers.idp",
+      "url-not-absolute",
+    ],
+    [
+      "a provider without TLS",
+      { issuers: { "http://idp.example": idpKeys }, accept: () => undefined },
+      ".issuers.http://idp.example",
+      "url-not-https",
+    ],
+    [
+      "keys without TLS",
+      { issuers: { [idp]: { jwksUri: "http://idp.example/keys" } }, accept: () => undefined },
+      `.issuers.${idp}.jwksUri`,
+      "unfetchable-url",
+    ],
+    [
+      "keys of this machine",
+      { issuers: { [idp]: { jwksUri: "https://localhost/keys" } }, accept: () => undefined },
+      `.issuers.${idp}.jwksUri`,
+      "unfetchable-url",
+    ],
+  ] as const
+).map(([mistake, given, path, code]) => [
+  mistake,
+  vouching(given),
+  `authMethods.password.identityAssertions${path}`,
+  code,
+]);
+
 const shapes: readonly Mistake[] = [
   ["an unknown option", { secret: marker }, "secret", "option-unknown"],
   ["no baseUrl", { baseUrl: undefined }, "baseUrl", "option-missing"],
@@ -79,6 +149,7 @@ const shapes: readonly Mistake[] = [
     "authMethods.password",
     "option-without-method",
   ],
+  ...identityMistakes,
   ["no API", { apis: {} }, "apis", "option-empty"],
   ["null for an API", { apis: { orders: null } }, "apis.orders", "option-of-wrong-form"],
   ["an unknown option of an API", orders({ scopse: {} }), "apis.orders.scopse", "option-unknown"],

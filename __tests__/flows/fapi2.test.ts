@@ -235,6 +235,14 @@ describe("refresh tokens that stay (FAPI 2.0 Security Profile §5.3.2.1)", () =>
 });
 
 describe('options that contradict profile: "fapi2" are refused, and both are named', () => {
+  const vouching = {
+    ...goodOptions.authMethods["password"],
+    identityAssertions: {
+      issuers: { "https://idp.example": { jwksUri: "https://idp.example/keys" } },
+      accept: jest.fn(),
+    },
+  };
+
   it.each<[string, object, object?]>([
     ["pushedRequests", { pushedRequests: "optional" }],
     ["redirectUri", { redirectUri: "optional" }],
@@ -242,6 +250,7 @@ describe('options that contradict profile: "fapi2" are refused, and both are nam
     ["clientMetadataDocuments", { clientMetadataDocuments: { accept: () => ({ kind: "refused" }) } }],
     ["clientRegistration", { clientRegistration: { approve: () => ({ kind: "refused" }) } }],
     ["lifetimes.authorizationCodeSeconds", { lifetimes: { authorizationCodeSeconds: 61 } }],
+    ["authMethods", {}, { authMethods: { password: vouching } }],
     ["lifetimes.authorizationCodeSeconds", {}, { lifetimes: { authorizationCodeSeconds: 61 } }],
     ["lifetimes.refreshRetrySeconds", { lifetimes: { refreshRetrySeconds: 1 } }],
     ["openid.idTokenAlgorithm", { openid: { claims: () => ({}), idTokenAlgorithm: "RS256" } }],
