@@ -18,6 +18,7 @@ import {
   readClientAuthentication,
 } from "../../lib/protocol/client-authentication";
 import { proofAlgorithms, readProof } from "../../lib/protocol/dpop-proof";
+import { identityProblem, parseIdentityAssertion } from "../../lib/protocol/identity-assertion";
 import { OAuthError } from "../../lib/protocol/oauth-error";
 import { parseParameters } from "../../lib/protocol/parameters";
 import { isRegistrableRedirectUri, verifyRedirectUri } from "../../lib/protocol/redirect-uri";
@@ -27,7 +28,7 @@ import { claimsOf, parseJwt } from "../../lib/signing/verify-jwt";
 import { part, publicKeys } from "../../__tests__/requests/client-assertions";
 import { fuzzGuided, type Parser } from "./fuzz-guided";
 import { tell, wish } from "./fuzz-run";
-import { confidentialRecord, publicRecord } from "../../__tests__/records/records";
+import { confidentialRecord, issuerRecord, publicRecord } from "../../__tests__/records/records";
 
 function holds(condition: boolean, rule: string): void {
   if (!condition) throw new Error(rule);
@@ -69,6 +70,15 @@ function jwtOf(text: string): string {
 
 const header = { alg: "ES256", kid: "ec", typ: "at+jwt" };
 const claims = { iss: "a", sub: "a", aud: ["https://host.example"], jti: "1", exp: 1e9, iat: 1, nbf: 1 };
+const identityClaims = {
+  ...claims,
+  client_id: "web",
+  scope: "a b",
+  tenant: "t",
+  aud_sub: "a",
+  cnf: { jkt: "x" },
+};
+const issuer = issuerRecord();
 const proofHeader = { typ: "dpop+jwt", alg: "ES256", jwk: publicKeys[0] };
 const proofClaims = { jti: "1", htm: "GET", htu: "https://api.example/a", iat: 1 };
 const signature = "AQID".repeat(20);
@@ -290,6 +300,32 @@ const parsers: readonly Parser[] = [
           "it is written in the one form that it has",
         );
         holds(read.jti !== "" && Number.isFinite(read.exp), "it has an id and ends");
+      }
+    },
+  },
+  {
+    name: "identity assertion (draft-ietf-oauth-identity-assertion-authz-grant-03 §3.1)",
+    seeds: [
+      `${JSON.stringify({ ...header, typ: "oauth-id-jag+jwt" })}\n${JSON.stringify(identityClaims)}\n${signature}`,
+      jwtOf(`${JSON.stringify({ ...header, typ: "oauth-id-jag+jwt" })}\n{}\nAA`),
+    ],
+    words: [
+      ...jwtWords,
+      ...names("oauth-id-jag+jwt client_id resource scope tenant aud_sub aud_tenant cnf jkt act"),
+    ],
+    check(text) {
+      for (const token of [text, jwtOf(text)]) {
+        const read = parseIdentityAssertion(token);
+        if ("unreadable" in read || "malformed" in read) continue;
+        const { signed, signature: bytes, assertion, claims: said } = read;
+        holds(
+          `${signed}.${bytes.toString("base64url")}` === token,
+          "it is written in the one form that it has",
+        );
+        holds(assertion.subject !== "" && Number.isFinite(said.exp), "it names somebody and ends");
+        holds(Object.isFrozen(assertion), "nobody can change what the host is told");
+        const expected = { issuer, clientId: "web", providers: {}, now: 1 };
+        holds(identityProblem(read, expected) === "identity-issuer-unknown", "no provider is listed");
       }
     },
   },
