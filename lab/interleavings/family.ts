@@ -12,10 +12,19 @@ import { aroundCalls } from "./touches";
 
 /** What is beside the family only where an operation needs it. */
 export type Part =
-  "client itself" | "other context" | "registered client" | "pushed request" | "bound client";
+  | "client itself"
+  | "other context"
+  | "registered client"
+  | "pushed request"
+  | "bound client"
+  | "identity provider";
 
 /** Whose a text is. */
-export type Owner = "family" | Exclude<Part, "pushed request" | "bound client"> | "keyed client";
+export type Owner =
+  | "family"
+  | Exclude<Part, "pushed request" | "bound client" | "identity provider">
+  | "keyed client"
+  | "vouched person";
 
 /** A text that a client, or a thief, has. */
 export interface Held {
@@ -207,6 +216,7 @@ export async function newFamily(format: Format): Promise<Family> {
       "registered client": ofRegistered,
       "pushed request": [],
       "bound client": ofBound,
+      "identity provider": [],
     },
   };
 }

@@ -4,6 +4,7 @@ import { type Client, defaultLifetimes, generateSigningKey, memoryStorage, type 
 import type { ClientLookup } from "../../lib/clients/client-lookup";
 import { clientSecretVerifier, generateClientSecret } from "../../lib/clients/client-secret";
 import { readSigningKeys } from "../../lib/options/signing-keys";
+import { grantTypes } from "../../lib/protocol/client";
 import type { ApiOpenId, Issuer } from "../../lib/protocol/issuer";
 import { standardClaims } from "../../lib/protocol/openid";
 import { type KeyRing, keyRing } from "../../lib/signing/jwt-signer";
@@ -23,13 +24,16 @@ const [oldSecret, newSecret] = [generateClientSecret(), generateClientSecret()];
 export const clientSecret = oldSecret.secret;
 
 /** The client whose family all operations are about. */
-export const client: Client = confidentialRecord({ secretDigests: [oldSecret.digest] });
+export const client: Client = confidentialRecord({
+  secretDigests: [oldSecret.digest],
+  subscriptions: { orders: { grantTypes } },
+});
 
 /** The same client, with a new secret beside the old one, and without the right to write. */
 export const changedClient: Client = {
   ...client,
   secretDigests: [newSecret.digest, oldSecret.digest],
-  subscriptions: { orders: { scopes: ["orders:read"] } },
+  subscriptions: { orders: { grantTypes, scopes: ["orders:read"] } },
 };
 
 /** The form of access tokens: opaque ones are stored, JWTs are not. With `openid` they are opaque, and there are ID tokens too. */
@@ -53,11 +57,17 @@ export const familyScopes: Readonly<Record<Format, { readonly all: string; reado
   openid: { all: "openid orders:read orders:write email", ofCode: "openid orders:read email" },
 };
 
+/** An issuer where an identity provider vouches for people. */
+const vouchedIssuer = (api: Parameters<typeof issuerRecord>[0]): Issuer => ({
+  ...issuerRecord(api),
+  identityAssertions: true,
+});
+
 /** The issuer whose access tokens have this form. */
 export const issuers: Readonly<Record<Format, Issuer>> = {
-  opaque: issuerRecord({ accessTokenFormat: "opaque", lifetimes, dpop }),
-  jwt: issuerRecord({ accessTokenFormat: "jwt", lifetimes, dpop }),
-  openid: issuerRecord({
+  opaque: vouchedIssuer({ accessTokenFormat: "opaque", lifetimes, dpop }),
+  jwt: vouchedIssuer({ accessTokenFormat: "jwt", lifetimes, dpop }),
+  openid: vouchedIssuer({
     dpop,
     accessTokenFormat: "opaque",
     lifetimes,

@@ -73,3 +73,14 @@ export async function assertions(all: Case, process: Process): Promise<readonly 
     ...(isMissing ? ["a good assertion was refused each time"] : []),
   ];
 }
+
+/** One assertion of an identity provider is one authorization, whatever has ended it: whoever presents it afterwards gets nothing. */
+export async function vouchedOnes(all: Case, process: Process): Promise<readonly string[]> {
+  const { host, family } = all;
+  const ran = all.ran.filter(({ operation }) => operation.needs === "identity provider");
+  const accepted = ran.filter(({ outcome }) => outcome?.kind === "done").length;
+  if (accepted === 0) return [];
+  const again = await operationOf("present an identity assertion").begin({ host, family, process });
+  const count = accepted + (again.kind === "done" ? 1 : 0);
+  return count > 1 ? [`an assertion of an identity provider was accepted ${count} times`] : [];
+}

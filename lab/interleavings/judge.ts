@@ -2,7 +2,7 @@
 import { listAuthorizations, listConsents } from "../../lib/end-user/list-authorizations";
 import { authorizationOf, type Held, otherSelection, type Owner, visitOf } from "./family";
 import { familyScopes } from "./host";
-import { assertions, boundTokens, registrations } from "./judge-clients";
+import { assertions, boundTokens, registrations, vouchedOnes } from "./judge-clients";
 import { identities } from "./judge-identity";
 import {
   broughtBy,
@@ -54,8 +54,14 @@ const isItself = ({ owner }: Held): boolean => owner === "client itself" || owne
  * that was interrupted was repeated since, so it ends this too.
  */
 function isSpared({ ran }: Case, { end, held }: { end: Ran; held: Held }): boolean {
-  if (!isItself(held) || !end.operation.sparesLater || end.outcome?.kind !== "done") return false;
+  if (end.outcome?.kind !== "done") return false;
   const giver = ran.find((one) => broughtBy(one).some(({ text }) => text === held.text));
+  // after the end of a person the host denies them; any other end is no ban for those whom a provider vouches for
+  if (held.owner === "vouched person") {
+    const basis = giver?.stepOf("endMarks.find", giver.stepOf("host.decideToken")) ?? -1;
+    return !/subject/.test(end.name) && basis > (end.stepOf("endMarks.save") ?? Infinity);
+  }
+  if (!isItself(held) || !end.operation.sparesLater) return false;
   const [read, stored] = [giver?.stepOf("endMarks.find") ?? -1, end.stepOf("endMarks.save") ?? Infinity];
   return read > stored;
 }
@@ -383,7 +389,11 @@ async function noes(all: Case, process: Process): Promise<readonly string[]> {
   host.signIn("in");
   problems.push(...(await widened(all, process)), ...(await toldNoes(all, process)));
   const owners = parts.filter(
-    (part) => part !== "client itself" && part !== "pushed request" && part !== "bound client",
+    (part) =>
+      part !== "client itself" &&
+      part !== "pushed request" &&
+      part !== "bound client" &&
+      part !== "identity provider",
   );
   for (const owner of ["family", ...owners] as const) {
     problems.push(...(await consentAt(all, { process, owner })));
@@ -493,6 +503,7 @@ export async function judged(all: Case, lateCalls: () => Promise<void>): Promise
     ...(await leftOvers(all)),
     ...(await registrations(all)),
     ...(await assertions(all, process)),
+    ...(await vouchedOnes(all, process)),
     ...(await boundTokens(all, process)),
     ...identities(all),
   ];

@@ -12,6 +12,7 @@ import { narrowConsent } from "../../lib/end-user/narrow";
 import { authorizationOf, type Family, type Held, otherSelection, type Owner, visitOf } from "./family";
 import { changedClient, client, clientEnd, type Host, start } from "./host";
 import { sameAssertion } from "./keyed-client";
+import { vouching } from "./identity-provider";
 import type { Operation, Scene } from "./operation";
 import { naming, proving } from "./bound-client";
 import type { Outcome, Process } from "./server";
@@ -67,10 +68,13 @@ const isOf =
 const ofPeople: readonly Owner[] = ["family", "other context", "registered client"];
 
 /** Everything of the client of the family, with or without a person. */
-const ofClient = isOf("family", "other context", "client itself");
+const ofClient = isOf("family", "other context", "client itself", "vouched person");
 
 /** What a person has allowed that client. */
 const allowedClient: readonly Owner[] = ["family", "other context"];
+
+/** What an identity provider has allowed it for the person. It is no consent, so it may do that again. */
+const vouched: Owner = "vouched person";
 
 /** The host has disabled the person. */
 const no: TokenDecision = { kind: "refuse", description: "The person was disabled.", revoke: true };
@@ -84,7 +88,7 @@ const subjectEnd = (end: SubjectEnd): Operation => ({
     await process.held("host.signOut", () => host.signIn("out"));
     return ended(endSubject(process.ports, { subject: "alice", end, longestLifeSeconds }));
   },
-  ends: isOf(...ofPeople),
+  ends: isOf(...ofPeople, vouched),
   ...(end !== "keep-consents" && { takesConsent: ofPeople }),
   succeeds: [end === "erase" ? "subject-erased" : "subject-ended"],
 });
@@ -137,7 +141,7 @@ export const operations = {
   "deny on a page of the host": { begin: ({ process, family }) => process.deny(family.page), succeeds: [] },
   withdraw: {
     begin: ({ process }) => ended(withdrawConsent(process.ports, { selection, longestLifeSeconds })),
-    ends: isOf(...allowedClient),
+    ends: isOf(...allowedClient, vouched),
     takesConsent: allowedClient,
     succeeds: ["consent-revoked", "nothing-to-revoke"],
   },
@@ -146,7 +150,7 @@ export const operations = {
       ended(
         withdrawConsent(process.ports, { selection: { ...selection, contextKey: "" }, longestLifeSeconds }),
       ),
-    ends: isOf("family"),
+    ends: isOf("family", vouched),
     takesConsent: ["family"],
     succeeds: ["consent-revoked", "nothing-to-revoke"],
   },
@@ -356,6 +360,18 @@ export const operations = {
     only: "openid",
     begin: ({ process, family }) => process.userinfo(family.accessTokens[2] ?? ""),
     succeeds: [undefined],
+  },
+
+  // one assertion of an identity provider, presented by the client
+  "present an identity assertion": {
+    needs: "identity provider",
+    begin: ({ host, process }) =>
+      process.post(
+        "token",
+        vouching({ issuer: host.issuer.identifier, clientId: client.clientId, now: start }),
+      ),
+    brings: vouched,
+    succeeds: ["token-issued"],
   },
 
   // one assertion, presented twice

@@ -1,6 +1,6 @@
 // Mistakes that are planted: the search must find each of them, and the schedule that it prints must show it again.
 import type { Authorization, Storage } from "../../lib";
-import { apiEndKey } from "../../lib/protocol/end-mark";
+import { apiEndKey, subjectEndKey } from "../../lib/protocol/end-mark";
 import { choicesOf, explore, lineOf, replay } from "./explore";
 import type { OperationName } from "./operations";
 import { type Format, type Host, issuers } from "./host";
@@ -44,16 +44,18 @@ function withParked(storage: Storage, steps: Partial<Parked>): Storage {
   return { ...storage, parkedRequests: { ...(storage.parkedRequests as Parked), ...steps } };
 }
 
-const ofApi = apiEndKey(issuers.opaque.api.audience);
-
-/** Nobody sees the mark of the API. */
-function blindToApi(storage: Storage): Storage {
-  const find: Storage["endMarks"]["find"] = async (keys, now) => {
-    const found = await storage.endMarks.find(keys, now);
-    return found.map((mark, place) => (keys[place] === ofApi ? undefined : mark));
+/** Nobody sees the mark under this key. */
+const blindTo =
+  (key: string) =>
+  (storage: Storage): Storage => {
+    const find: Storage["endMarks"]["find"] = async (keys, now) => {
+      const found = await storage.endMarks.find(keys, now);
+      return found.map((mark, place) => (keys[place] === key ? undefined : mark));
+    };
+    return { ...storage, endMarks: { ...storage.endMarks, find } };
   };
-  return { ...storage, endMarks: { ...storage.endMarks, find } };
-}
+
+const blindToApi = blindTo(apiEndKey(issuers.opaque.api.audience));
 
 type FindRefreshToken = Storage["refreshTokens"]["find"];
 
@@ -93,6 +95,16 @@ const others: Readonly<Record<string, Mistake>> = {
         if (found?.used) await storage.authorizations.revoke(found.authorizationId, now);
         return found;
       }),
+  },
+  "an assertion of an identity provider is used once in each process": {
+    names: ["present an identity assertion", "present an identity assertion"],
+    found: /an assertion of an identity provider was accepted [23] times/,
+    plant: (storage) => ({ ...storage, clientAssertions: { use: async () => "used" } }),
+  },
+  "an assertion of an identity provider does not see the end of its person": {
+    names: ["present an identity assertion", "revoke the subject"],
+    found: /"revoke the subject" has resolved, and an access token of the vouched person still works/,
+    plant: blindTo(subjectEndKey("alice")),
   },
   "a pushed request is used up by each browser": {
     names: ["approve the pushed request", "approve the pushed request elsewhere"],

@@ -19,6 +19,7 @@ import { revocationEndpoint } from "../../lib/endpoints/revocation";
 import { tokenEndpoint } from "../../lib/endpoints/token";
 import type { NarrowPorts } from "../../lib/end-user/narrow";
 import type { ConsentDecision, EndUserPort } from "../../lib/end-user/port";
+import { vouchedPerson } from "../../lib/end-user/vouched-person";
 import type { PushedRequest } from "../../lib/protocol/authorization-request";
 import { parametersFromObject } from "../../lib/protocol/parameters";
 import { idTokenSigner, jwtSigner } from "../../lib/signing/jwt-signer";
@@ -28,6 +29,7 @@ import { codeChallenge } from "../../__tests__/browser/authorization-request";
 import { noKeysFound } from "../../__tests__/records/found-documents";
 import type { ShownPage } from "../../__tests__/hosts/rule-server";
 import { boundClient } from "./bound-client";
+import { listedProvider } from "./identity-provider";
 import { client, clientSecret, drawOf, type Host, type IdentityLooks, verifySecret } from "./host";
 import { aroundCalls } from "./touches";
 
@@ -124,6 +126,13 @@ function portsOf(host: Host, { name, lagSeconds, word = { kind: "issue" } }: Pro
   const looks = (typeof name === "number" ? host.plantIdentity : asItIs)({ storage, clients });
   const idTokens = idTokenSigner(host.ring, clock);
   const adapters = new Map([[apiId, { claims: () => held("host.claims", () => claimsOfAlice) }]]);
+  const accept = () =>
+    held("host.accept", () =>
+      host.isSignedIn()
+        ? ({ kind: "authenticated", subject: "alice" } as const)
+        : ({ kind: "denied" } as const),
+    );
+  const authMethods = { [host.issuer.authMethodId]: { identityAssertions: { issuers: {}, accept } } };
   const ports: AllPorts = {
     storage,
     clients,
@@ -139,6 +148,12 @@ function portsOf(host: Host, { name, lagSeconds, word = { kind: "issue" } }: Pro
     randomToken: drawOf(`${name}`, 43),
     verifySecret,
     fetchKeys: async () => noKeysFound,
+    identityAssertions: {
+      ...listedProvider,
+      storage,
+      clock,
+      vouch: (question) => vouchedPerson({ storage, clients, clock, authMethods }, question),
+    },
     tokens: { decide: () => held("host.decideToken", () => word) },
     adapter,
   };

@@ -69,6 +69,7 @@ const table: Readonly<Record<string, (...args: never[]) => readonly Touch[]>> = 
   "clientRegistrations.find": (clientId: string) => reads(`registration:${clientId}`),
   "clientRegistrations.extend": ({ clientId }: { clientId: string }) => writes(`registration:${clientId}`),
   "host.authenticate": () => reads("session"),
+  "host.accept": () => reads("session"),
   "host.signOut": () => writes("session"),
   "host.decideConsent": () => [],
   "host.decideToken": () => [],
