@@ -48,6 +48,7 @@ export type {
 } from "./bearer/protect-routes";
 export type { BearerHandler, BearerMiddleware } from "./bearer/require-bearer";
 export type { AccessToken, EndUserAccessToken } from "./protocol/access-token";
+export type { Actor } from "./protocol/actor";
 export type {
   AuthenticationFacts,
   Authorization,
@@ -80,7 +81,7 @@ export { digestClientSecret, generateClientSecret } from "./clients/client-secre
 export type { AuthorizationContext } from "./protocol/authorization-context";
 export type { Consent, ConsentKey, ConsentSelection } from "./protocol/consent";
 export type { EndMark } from "./protocol/end-mark";
-export type { ScopeSentence } from "./protocol/issuer";
+export type { ExchangeSource, ScopeSentence } from "./protocol/issuer";
 export type { Lifetimes } from "./protocol/issuer";
 export type { EpochSeconds } from "./protocol/time";
 export type { OAuthErrorCode } from "./protocol/oauth-error";

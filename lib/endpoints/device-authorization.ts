@@ -117,7 +117,7 @@ function deviceEndpoint(ports: DeviceRequestPorts): ClientEndpoint {
     async answer(_, request) {
       const { issuer, client, parameters, now } = request;
       checkClientMayAsk(request, deviceCodeGrantType);
-      checkResource(parameters, issuer);
+      checkResource(parameters.get("resource"), issuer);
       const scopes = checkRequestedScopes(parameters.get("scope"), request);
       const { clientId } = client;
       const { deviceCode, userCode } = await park(ports, { issuer, clientId, scopes, now });

@@ -30,7 +30,7 @@ export const tokenEndpoint: ClientEndpoint = {
         ...because(endpointReasons, "grant-not-allowed", client.clientId, problem),
       });
     }
-    checkResource(parameters, issuer);
+    checkResource(parameters.get("resource"), issuer);
     return { kind: "json", status: 200, body: await grants[grantType].exchange(ports, request) };
   },
 };

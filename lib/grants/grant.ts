@@ -1,6 +1,7 @@
 /** What a grant of the token endpoint is, and what the answers and refusals of all grants share. RFC 6749 §1.3, §4, §5; 9700 §4.14.2. */
 import type { FetchKeys } from "../clients/assertion-keys";
 import type { ClientRequest } from "../clients/authenticate-client";
+import type { ClientLookup } from "../clients/client-lookup";
 import type { Advise, EmitEvent, Replayed } from "../events/port";
 import { tokenResponse, type TokenResponse } from "../protocol/access-token";
 import { type GrantProblem, grantReasons } from "../protocol/authorization";
@@ -13,6 +14,7 @@ import { quoted } from "../protocol/parameters";
 import { formatScope, intersect } from "../protocol/scope";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import type { TokenDigest } from "../protocol/token-value";
+import type { AccessTokenSigner } from "../signing/port";
 import type { Storage } from "../storage/port";
 import type { DecidedToken, TokenDecisionPorts } from "../tokens/decide-token";
 import type { IssueIdToken } from "../tokens/identity";
@@ -41,6 +43,9 @@ export interface GrantPorts extends TokenIssuePorts, TokenDecisionPorts {
     Storage,
     "authorizations" | "authorizationCodes" | "refreshTokens" | "accessTokens" | "endMarks" | "parkedRequests"
   >;
+  /** Only where tokens are exchanged: those of other clients, which are read first. */
+  readonly clients: Pick<ClientLookup, "findHolder">;
+  readonly signer: Pick<AccessTokenSigner, "sign" | "verify">;
   readonly emit: EmitEvent;
   readonly advise?: Advise | undefined;
   readonly clock: Clock;

@@ -1,5 +1,5 @@
-/** The grants of the token endpoint. RFC 6749 §4.1.3, §4.4.2, §6. */
-import { assertionGrant, type GrantType } from "../protocol/client";
+/** The grants of the token endpoint. RFC 6749 §4.1.3, §4.4.2, §6; 8693 §2.1. */
+import { assertionGrant, exchangeGrant, type GrantType } from "../protocol/client";
 import { authorizationCodeGrant } from "./authorization-code";
 import { deviceCodeGrantType } from "../protocol/device";
 import { clientCredentialsGrant } from "./client-credentials";
@@ -7,6 +7,7 @@ import type * as DeviceCode from "./device-code";
 import type { Grant } from "./grant";
 import type * as Identity from "./identity-assertion";
 import { refreshTokenGrant } from "./refresh-token";
+import type * as TokenExchange from "./token-exchange";
 
 /**
  * Every grant by its `grant_type`. The compiler refuses this record if a grant type is missing. Those that an option brings are loaded when
@@ -30,6 +31,14 @@ export const grants: Readonly<Record<GrantType, Grant>> = {
     exchange(ports, request) {
       const { redeemDeviceCode } = require("./device-code") as typeof DeviceCode;
       return redeemDeviceCode(ports, request);
+    },
+  },
+  [exchangeGrant]: {
+    presents: [],
+    bodyOnly: ["subject_token", "actor_token"],
+    exchange(ports, request) {
+      const { exchangeToken } = require("./token-exchange") as typeof TokenExchange;
+      return exchangeToken(ports, request);
     },
   },
 };

@@ -12,6 +12,7 @@ import { plainOptions, shapeProblems } from "./shape";
 import { isProduction, resolveImplications, resolveLifetimes } from "./resolve";
 import { fixes, optionSchema } from "./schema";
 import { profileProblems, withProfile } from "./profile";
+import { exchangeProblems } from "./token-exchange";
 import { baseUrlProblem, optionError, type OptionProblem, urlProblem, wrong } from "./problem";
 import { parseUrl } from "../protocol/parsed-url";
 
@@ -295,6 +296,7 @@ export const valueRules: readonly ((options: AuthServerOptions) => Iterable<Opti
   apiProblems,
   identityProblems,
   parkProblems,
+  exchangeProblems,
   lifetimeProblems,
   schemeProblems,
   browserOriginProblems,

@@ -4,7 +4,7 @@ import type { ClientMetadataDocumentAdapter, ClientRegistrationAdapter } from ".
 import type { PagesOptions } from "../pages/pages";
 import type { AuthMethod, ConsentAdapter } from "../interaction/port";
 import type { OnEvent } from "../events/port";
-import type { ScopeSentence } from "../protocol/issuer";
+import type { ExchangeSource, ScopeSentence } from "../protocol/issuer";
 import type { Lifetimes } from "../protocol/issuer";
 import type { SigningKeySource } from "../signing/signing-key";
 import type { SigningAlgorithm } from "../signing/verification-key";
@@ -142,6 +142,16 @@ export interface ApiOptions {
    * @rfc 9449 §5, §7
    */
   readonly dpop?: DpopOptions;
+  /**
+   * Lets resource servers of other APIs of this server exchange the tokens that they are called with for tokens of this API, so that they
+   * can call it for the same person: API id → who may, and what each scope of that API becomes here:
+   * `{ orders: { clients: ["orders-api"], scopes: { "orders:write": ["stock:reserve"] } } }`. The clients are confidential, and their
+   * subscription to this API names the grant. The person must have signed in by a method that this API has too. What a scope implies is
+   * not added. Switch it on when every process runs a version that has it. Left out: no token is exchanged for one of this API.
+   *
+   * @rfc 8693 §2
+   */
+  readonly tokenExchange?: Readonly<Record<string, ExchangeSource>>;
   /**
    * `"fapi2"`: built to the FAPI 2.0 Security Profile, for banks and health. Clients prove themselves with keys, push their requests, use
    * PKCE and redirect to https; tokens are bound to keys (`dpop`), refresh tokens stay the same, and strangers are refused. Options that

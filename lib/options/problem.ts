@@ -54,6 +54,10 @@ const optionProblems = {
   "default-identity-scope": (name: string): string => `names ${name}, for which clients must ask themselves`,
   "redirect-uri-optional-with-openid":
     'is "optional", and OpenID Connect requires redirect_uri (Core §3.1.2.1)',
+  "exchange-from-no-other-api": "is not the id of another API",
+  "exchange-of-unknown-scope": (names: string, apiId: string): string =>
+    `names ${names}, which is no scope of API ${apiId}, or tells of people`,
+  "exchange-by-unfit-client": (why: string): string => `names a client that ${why}`,
   "contradicts-profile": (profile: string): string =>
     `contradicts ${profile}, which is "fapi2" (FAPI 2.0 Security Profile §5.3.2)`,
   "signing-key-outside-profile": (algorithm: string): string =>

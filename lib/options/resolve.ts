@@ -24,6 +24,7 @@ import {
 import { idTokenAlgorithms, resolveOpenId } from "./openid";
 import { accessAlgorithms, fapi2Rules } from "./profile";
 import { readSigningKeys } from "./signing-keys";
+import { resolveExchange } from "./token-exchange";
 
 /** The options that need no resolving. */
 type GivenAsTheyAre = Pick<
@@ -139,8 +140,10 @@ function resolveApi(
 }
 
 function resolveIssuers(options: AuthServerOptions): readonly Issuer[] {
+  const apis = new Map<string, Api>();
   return Object.entries(options.apis).flatMap(([apiId, apiOptions]) => {
-    const api = resolveApi(apiId, { api: apiOptions, options });
+    const api = { ...resolveApi(apiId, { api: apiOptions, options }), ...resolveExchange(apiOptions, apis) };
+    apis.set(apiId, api);
     return apiOptions.authMethods.map((authMethodId) => ({
       identifier: issuerIdentifier(options.baseUrl, { authMethodId, apiId }),
       authMethodId,

@@ -28,6 +28,7 @@ export const fixes: Readonly<
     | "audience"
     | "identityIssuer"
     | "jwksUri"
+    | "exchange"
     | "origins"
     | "parkedRequests"
     | "publicUrl"
@@ -44,6 +45,8 @@ export const fixes: Readonly<
     'Write identity providers by their iss: { "https://acme.idp.example": { jwksUri: "https://acme.idp.example/keys" } }.',
   jwksUri:
     "Write { jwksUri } with an https URL without port, user name and fragment, whose host is a name with a dot, as new URL(text).href has it.",
+  exchange:
+    'Write { orders: { clients: ["orders-api"], scopes: { "orders:write": ["stock:reserve"] } } }, for tokens of API orders.',
   origins: 'Write a list of origins, such as ["https://app.example"].',
   parkedRequests: "Write a ParkedRequestStore.",
   publicUrl:
@@ -83,6 +86,22 @@ const scopeOptions = {
     text: sentence,
     explanation: sentence,
     implies: listOf("Write a list of scope names of this API."),
+  },
+};
+
+const exchangeSource = {
+  type: "object",
+  additionalProperties: false,
+  required: ["clients", "scopes"],
+  description: fixes.exchange,
+  properties: {
+    clients: { ...listOf("Write a list of client ids."), minItems: 1 },
+    scopes: {
+      type: "object",
+      minProperties: 1,
+      additionalProperties: { ...listOf("Write a list of scopes of this API."), minItems: 1 },
+      description: fixes.exchange,
+    },
   },
 };
 
@@ -172,6 +191,12 @@ const apiSchema = {
         tokens: choice("optional", "required"),
         publicUrl: { type: "string", description: fixes.publicUrl },
       },
+    },
+    tokenExchange: {
+      type: "object",
+      minProperties: 1,
+      additionalProperties: exchangeSource,
+      description: fixes.exchange,
     },
     lifetimes,
   },

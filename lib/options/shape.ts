@@ -88,7 +88,8 @@ export function plainOptionsOf<Options>(given: Options, parts: Parts): PlainOpti
   return { options: copy as Options, problems };
 }
 
-const api = { scopes: { "*": {} }, lifetimes: {}, openid: { scopes: {} }, dpop: {} };
+const openid = { scopes: {} };
+const api = { scopes: { "*": {} }, lifetimes: {}, openid, dpop: {}, tokenExchange: { "*": openid } };
 const parts = { apis: { "*": api }, authMethods: {}, lifetimes: {}, pages: { texts: { "*": {} } } };
 
 /** A plain copy of options. Functions, keys, storage and adapters are the host's own. */

@@ -1,10 +1,11 @@
-/** The access token, its form as JWT claims, and the answers that tell of tokens. RFC 6749 §5.1; 7662 §2.2; 9068 §2.2, §4; 9449 §6. */
+/** The access token, its form as JWT claims, and the answers that tell of tokens. RFC 6749 §5.1; 7662 §2.2; 8693 §4.1; 9068 §2.2, §4; 9449 §6. */
 import {
   type AuthenticationFacts,
   type Authorization,
   isThumbprint,
   type RefreshToken,
 } from "./authorization";
+import { type Actor, actorClaim, readActor } from "./actor";
 import { type HostClaims, hostClaimsIn } from "./host-claims";
 import type { EpochSeconds } from "./time";
 import { formatScope, intersect, isSubset, parseScope } from "./scope";
@@ -22,7 +23,11 @@ export interface AccessToken extends AuthenticationFacts {
   readonly subject?: string;
   /** What the token allows: the granted scopes, or fewer after a refresh. */
   readonly scopes: readonly string[];
-  /** The end mark of its client at the time of issue, in a token that a client got for itself; `undefined` when there was none. */
+  /** Who acts for the end user, in a token that a client got by token exchange: that client. */
+  readonly actor?: Actor;
+  /** Of which scopes of the authorization an exchanged token was made: it ends when the end user takes back one of them. */
+  readonly authorizationScopes?: readonly string[];
+  /** The end mark of its client at the time of issue, in a token that has no authorization of its own; `undefined` when there was none. */
   readonly clientEndMark?: string;
   /** The same of its API. */
   readonly apiEndMark?: string;
@@ -66,6 +71,8 @@ export function accessTokenClaims(token: AccessToken, audience: string): AccessT
     exp: token.expiresAt,
     ...(token.scopes.length > 0 && { scope: formatScope(token.scopes) }),
     ...(token.authorizationId !== undefined && { authorization_id: token.authorizationId }),
+    ...(token.actor && { act: actorClaim(token.actor) }),
+    ...(token.authorizationScopes && { authorization_scope: formatScope(token.authorizationScopes) }),
     ...(token.clientEndMark !== undefined && { client_end_mark: token.clientEndMark }),
     ...(token.apiEndMark !== undefined && { api_end_mark: token.apiEndMark }),
     ...(token.authTime !== undefined && { auth_time: token.authTime }),
@@ -92,6 +99,19 @@ function readConfirmation(cnf: unknown): string | undefined {
   return isString(jkt) && isThumbprint(jkt) ? jkt : undefined;
 }
 
+/** Who has exchanged a token, and of what it was made; `undefined` when the claims do not say both. @rfc 8693 §4.1 */
+function readExchange({
+  act,
+  authorization_scope: scope,
+  client_id,
+}: AccessTokenClaims): Pick<AccessToken, "actor" | "authorizationScopes"> | undefined {
+  const actor = readActor(act);
+  const authorizationScopes = isString(scope) ? parseScope(scope) : undefined;
+  // who has exchanged the token acts, and nobody else
+  if (!actor || actor.subject !== client_id || !authorizationScopes) return undefined;
+  return { actor, authorizationScopes };
+}
+
 /**
  * The access token that these claims describe, or `undefined` when they do not describe an access token for this audience.
  * The caller verifies the signature first, and checks issuer and time afterwards.
@@ -110,6 +130,9 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
   if (nbf !== undefined || (authorizationId !== undefined && !isString(authorizationId))) return undefined;
   const boundKey = cnf === undefined ? undefined : readConfirmation(cnf);
   if (cnf !== undefined && boundKey === undefined) return undefined;
+  const exchange = claims["act"] === undefined ? {} : readExchange(claims);
+  // only for an end user can anybody act
+  if (!exchange || ("actor" in exchange && authorizationId === undefined)) return undefined;
   const clientEndMark = optional(claims["client_end_mark"], isString);
   const apiEndMark = optional(claims["api_end_mark"], isString);
   const authTime = optional(claims["auth_time"], isNumber);
@@ -124,6 +147,7 @@ export function readAccessTokenClaims(claims: AccessTokenClaims, audience: strin
     issuedAt: iat,
     expiresAt: exp,
     ...(authorizationId !== undefined && { authorizationId, subject: sub }),
+    ...exchange,
     ...(clientEndMark !== undefined && { clientEndMark }),
     ...(apiEndMark !== undefined && { apiEndMark }),
     ...(authTime !== undefined && { authTime }),
@@ -143,6 +167,8 @@ export interface TokenResponse {
   readonly token_type: TokenType;
   /** Lifetime of the access token in seconds. */
   readonly expires_in: number;
+  /** What an exchanged token is. @rfc 8693 §2.2.1 */
+  readonly issued_token_type?: string;
   /** Left out when the client may not refresh. */
   readonly refresh_token?: string;
   /**
@@ -188,6 +214,14 @@ export function tokenResponse(issued: {
     ...(issued.idToken !== undefined && { id_token: issued.idToken }),
     ...(issued.resource !== undefined && { resource: issued.resource }),
   };
+}
+
+/** The type of access tokens, of either format. @rfc 8693 §3 */
+export const accessTokenType = "urn:ietf:params:oauth:token-type:access_token";
+
+/** The same answer for a token that was exchanged. @rfc 8693 §2.2.1 */
+export function exchangeResponse(answer: TokenResponse): TokenResponse {
+  return { ...answer, issued_token_type: accessTokenType };
 }
 
 /** The answer of the introspection endpoint. @rfc 7662 §2.2 */

@@ -7,7 +7,7 @@ import type { EpochSeconds } from "./time";
 /**
  * The grants of the token endpoint. The union, the schema of client records, the metadata and the texts follow from this list.
  *
- * @rfc 6749 §4
+ * @rfc 6749 §4, 8693 §2.1
  */
 export const grantTypes = [
   "authorization_code",
@@ -15,6 +15,7 @@ export const grantTypes = [
   "client_credentials",
   "urn:ietf:params:oauth:grant-type:jwt-bearer",
   "urn:ietf:params:oauth:grant-type:device_code",
+  "urn:ietf:params:oauth:grant-type:token-exchange",
 ] as const;
 
 /** A grant of the token endpoint. @rfc 6749 §4 */
@@ -22,6 +23,9 @@ export type GrantType = (typeof grantTypes)[number];
 
 /** The grant for which an identity provider vouches. @rfc 7523 §2.1, draft-ietf-oauth-identity-assertion-authz-grant §4.4 */
 export const assertionGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/** The grant by which an API calls another one for the same person. @rfc 8693 §2.1 */
+export const exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 /** How an authorization answer reaches a client. The metadata publishes this list. @rfc OAuth 2.0 Multiple Response Types §2.1, Form Post §2 */
 export const responseModes = ["query", "form_post"] as const;
@@ -38,7 +42,10 @@ export interface Subscription {
   readonly scopes?: readonly string[];
   /** `true`: end users are not asked for consent to this client at this API. */
   readonly trusted?: boolean;
-  /** The grants that the client may use. Left out: authorization_code, refresh_token and client_credentials, as far as they are open to its kind. */
+  /**
+   * The grants that the client may use. Left out: authorization_code, refresh_token and client_credentials, as far as they are open to its
+   * kind. Others need an option of the API, and must be named here.
+   */
   readonly grantTypes?: readonly GrantType[];
 }
 
@@ -207,12 +214,14 @@ const clientKinds: Readonly<Record<GrantType, readonly ClientKind[]>> = {
   client_credentials: ["confidential"],
   [assertionGrant]: ["confidential"],
   [deviceCodeGrantType]: ["confidential", "native"],
+  [exchangeGrant]: ["confidential"],
 };
 
 /** Which issuers have a grant that an option of the API brings. All others are at every issuer. */
 const grantsByOption: Readonly<Partial<Record<GrantType, (issuer: Issuer) => boolean>>> = {
   [assertionGrant]: ({ identityAssertions = false }) => identityAssertions,
   [deviceCodeGrantType]: ({ api }) => api.deviceAuthorization === true,
+  [exchangeGrant]: ({ api }) => api.tokenExchange !== undefined,
 };
 
 /** True for the name of a grant that the issuer has. */

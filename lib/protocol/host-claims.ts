@@ -23,7 +23,7 @@ export type HostClaims = object & Readonly<Partial<Authmount.Claims>>;
 const reserved = new Set(
   (
     "iss sub aud exp nbf iat jti client_id scope auth_time acr amr active username token_type " +
-    "authorization_details cnf act may_act authorization_id client_end_mark api_end_mark __proto__"
+    "authorization_details cnf act may_act authorization_id authorization_scope client_end_mark api_end_mark __proto__"
   ).split(" "),
 );
 

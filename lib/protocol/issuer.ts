@@ -44,6 +44,22 @@ export interface ApiDpop {
   readonly publicUrl?: string;
 }
 
+/** Who may exchange tokens of another API, and for what. */
+export interface ExchangeSource {
+  /** Ids of the clients that may: the resource servers of that API. */
+  readonly clients: readonly string[];
+  /** Scope of that API → what it becomes here. Those that are not named become nothing. */
+  readonly scopes: Readonly<Record<string, readonly string[]>>;
+}
+
+/** From which tokens those of an API can be made. @rfc 8693 §2.1 */
+export interface ApiExchange {
+  /** By the ids of the other APIs. */
+  readonly sources: ReadonlyMap<string, ExchangeSource>;
+  /** All APIs of the server, by their ids: a token that was exchanged more than once may begin at any of them. */
+  readonly apis: ReadonlyMap<string, Api>;
+}
+
 /** An API as the rules see it: the host's options with all defaults filled in. */
 export interface Api {
   readonly apiId: string;
@@ -96,6 +112,8 @@ export interface Api {
   readonly openid?: ApiOpenId | undefined;
   /** How its tokens are bound to keys; left out where they are not. */
   readonly dpop?: ApiDpop;
+  /** From which tokens its own can be made; left out where from none. */
+  readonly tokenExchange?: ApiExchange;
   /** The origins of `baseUrl` and of the audiences of all APIs. */
   readonly ownOrigins: readonly string[];
   /** URL of the protected resource metadata of this API (RFC 9728). */

@@ -245,7 +245,7 @@ export function checkAuthorizationRequest(
   const responseMode = checkResponseMode(parameters, client);
   checkClientMayAsk(setting, "authorization_code");
   const codeChallenge = checkCodeChallenge(parameters, setting);
-  checkResource(parameters, issuer);
+  checkResource(parameters.get("resource"), issuer);
   // no spread in the object below: V8 would make it a slow and large object
   const { requestedScopes, grantableScopes, ignoredScopes } = shown
     ? checkShownScopes(shown, { issuer, client })

@@ -65,9 +65,8 @@ export function requireParameter(parameters: Parameters, name: string): string {
   });
 }
 
-/** Accepts `resource` only for the API of this issuer. @throws OAuthError `invalid_target` for any other. @rfc 8707 §2 */
-export function checkResource(parameters: Parameters, issuer: Issuer): void {
-  const resource = parameters.get("resource");
+/** Accepts a `resource` only for the API of this issuer. @throws OAuthError `invalid_target` for any other. @rfc 8707 §2 */
+export function checkResource(resource: string | undefined, issuer: Issuer): void {
   if (resource === undefined || isResourceOf(issuer, resource)) return;
   throw new OAuthError("invalid_target", {
     description: "The resource is not the API of this endpoint.",

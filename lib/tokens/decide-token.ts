@@ -1,12 +1,12 @@
-/** Asks the host about a token, and holds it to its answer. RFC 6749 §5.2, §6; 9068 §2.2; 9110 §10.2.3. */
+/** Asks the host about a token, and holds it to its answer. RFC 6749 §5.2, §6; 8693 §2.2.2; 9068 §2.2; 9110 §10.2.3. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import type { EmitEvent } from "../events/port";
 import { type AnswerKeys, askHost, invalidAnswer as invalidAnswerOf } from "../host/ask";
 import { type Authorization, isLive } from "../protocol/authorization";
-import type { Client, GrantType } from "../protocol/client";
+import { type Client, exchangeGrant, type GrantType } from "../protocol/client";
 import { type HostClaims, hostClaimsProblem } from "../protocol/host-claims";
 import { parseHostObject } from "../protocol/host-json";
-import { because, isErrorDescription, OAuthError } from "../protocol/oauth-error";
+import { because, isErrorDescription, OAuthError, type OAuthErrorCode } from "../protocol/oauth-error";
 import { intersect, isSubset } from "../protocol/scope";
 import type { Storage } from "../storage/port";
 import type { DecidedAuthorization, TokenAdapter, TokenDecision, TokenDecisionRequest } from "./port";
@@ -167,7 +167,12 @@ function decidedToken({ scopes, accessTokenSeconds, claims }: Issue, proposal: T
  */
 export async function checkNotEnded(
   { storage }: Pick<TokenDecisionPorts, "storage">,
-  { authorization, request: { now }, isNew }: Pick<TokenProposal, "authorization" | "request" | "isNew">,
+  {
+    grantType,
+    authorization,
+    request: { now },
+    isNew,
+  }: Pick<TokenProposal, "grantType" | "authorization" | "request" | "isNew">,
 ): Promise<void> {
   if (
     !authorization ||
@@ -175,12 +180,18 @@ export async function checkNotEnded(
     isLive(await storage.authorizations.find(authorization.authorizationId, now), now)
   )
     return;
-  throw endedMeanwhile();
+  throw endedMeanwhile(grantType);
 }
 
+/** What a client hears where the grant is not good, or not by the will of the host. @rfc 6749 §5.2, 8693 §2.2.2 */
+const refusalErrors: Readonly<Partial<Record<GrantType, OAuthErrorCode>>> = {
+  client_credentials: "unauthorized_client",
+  [exchangeGrant]: "invalid_request",
+};
+
 /** The refusal where the authorization has ended while the host was thinking. */
-export function endedMeanwhile(): OAuthError {
-  return new OAuthError("invalid_grant", {
+export function endedMeanwhile(grantType: GrantType = "authorization_code"): OAuthError {
+  return new OAuthError(refusalErrors[grantType] ?? "invalid_grant", {
     description: "The authorization has ended.",
     ...because(decisionReasons, "revoked-during-decision"),
   });
@@ -196,18 +207,11 @@ async function refusalOf(
   if (!isErrorDescription(description)) throw invalidAnswer('description must be ASCII without " and \\');
   if (typeof revoke !== "boolean") throw invalidAnswer("revoke must be true or false");
   if (revoke && authorization && !isNew) {
-    const { authorizationId, subject } = authorization;
+    const { authorizationId, issuer, clientId, subject } = authorization;
     await storage.authorizations.revoke(authorizationId, request.now);
-    const issuer = request.issuer.identifier;
-    emit({
-      kind: "authorization-ended",
-      issuer,
-      clientId: request.client.clientId,
-      subject,
-      authorizationId,
-    });
+    emit({ kind: "authorization-ended", issuer, clientId, subject, authorizationId });
   }
-  const error = grantType === "client_credentials" ? "unauthorized_client" : "invalid_grant";
+  const error = refusalErrors[grantType] ?? "invalid_grant";
   return new OAuthError(error, { description, ...because(decisionReasons, "token-decision-refused") });
 }
 

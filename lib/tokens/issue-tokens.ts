@@ -1,4 +1,4 @@
-/** Issues access and refresh tokens. RFC 6749 §5.1, §6; 9068 §2; 9449 §5; 9700 §4.14.2. */
+/** Issues access and refresh tokens. RFC 6749 §5.1, §6; 8693 §4.1; 9068 §2; 9449 §5; 9700 §4.14.2. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import { type AccessToken, accessTokenClaims } from "../protocol/access-token";
 import type { Authorization, RefreshToken, RefreshTokenUse } from "../protocol/authorization";
@@ -32,6 +32,8 @@ export interface AccessTokenIssue {
   readonly authorization: Authorization | undefined;
   /** What the host has decided about it. */
   readonly decided: DecidedToken;
+  /** Who acts, and of what the token is made, where the authorization is of another client. @rfc 8693 §4.1 */
+  readonly exchanged?: Required<Pick<AccessToken, "actor" | "authorizationScopes">> | undefined;
 }
 
 /**
@@ -42,12 +44,14 @@ export interface AccessTokenIssue {
  */
 export async function issueAccessToken(
   { storage, signer, randomId, randomToken }: AccessTokenIssuePorts,
-  { request: { issuer, client, endMark, apiEnds, key, now }, authorization, decided }: AccessTokenIssue,
+  { request, authorization, decided, exchanged }: AccessTokenIssue,
 ): Promise<string> {
+  const { issuer, client, endMark, apiEnds, key, now } = request;
   const { authorizationId, subject, authTime, amr, acr } = authorization ?? {};
   const { scopes, accessTokenSeconds, claims } = decided;
   const { api } = issuer;
   const apiEndMark = apiEnds.get(api.audience);
+  const hasMarks = authorizationId === undefined || exchanged !== undefined;
   const accessToken: AccessToken = {
     tokenId: randomId(),
     issuer: issuer.identifier,
@@ -56,9 +60,10 @@ export async function issueAccessToken(
     issuedAt: now,
     expiresAt: now + accessTokenSeconds,
     ...(authorizationId !== undefined && { authorizationId }),
-    // an authorization has its own
-    ...(authorizationId === undefined && endMark !== undefined && { clientEndMark: endMark }),
-    ...(authorizationId === undefined && apiEndMark !== undefined && { apiEndMark }),
+    ...exchanged,
+    // an authorization has those of its own client and API
+    ...(hasMarks && endMark !== undefined && { clientEndMark: endMark }),
+    ...(hasMarks && apiEndMark !== undefined && { apiEndMark }),
     ...(subject !== undefined && { subject }),
     ...(authTime !== undefined && { authTime }),
     ...(amr !== undefined && { amr }),

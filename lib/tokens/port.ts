@@ -33,7 +33,10 @@ export interface TokenDecisionRequest {
   };
   /** The end user; `undefined` when the client asks for itself (client credentials). */
   readonly subject?: string;
-  /** The end user's approval; `undefined` when the client asks for itself. */
+  /**
+   * The end user's approval; `undefined` when the client asks for itself. With token exchange, it is that of the client which has called the
+   * API whose resource server asks now.
+   */
   readonly authorization?: DecidedAuthorization;
   /** The scopes that the access token gets if you do not narrow them. */
   readonly scopes: readonly string[];
@@ -56,7 +59,10 @@ export type TokenDecision =
       readonly accessTokenSeconds?: number;
     }
   | {
-      /** The client hears `invalid_grant`, or `unauthorized_client` where it asks for itself. Nothing is spent. */
+      /**
+       * The client hears `invalid_grant`, or `unauthorized_client` where it asks for itself, or `invalid_request` where it exchanges a token.
+       * Nothing is spent.
+       */
       readonly kind: "refuse";
       /** Sent to the client as `error_description`: ASCII without `"` and `\`. */
       readonly description?: string;

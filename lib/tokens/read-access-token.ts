@@ -1,8 +1,9 @@
 /** Reads the text of an access token, and tells whether it was revoked. RFC 9068 §4, 6750 §5.2. */
 import { type AccessToken, readAccessTokenClaims, withinScopes } from "../protocol/access-token";
-import { isOfUnregistered } from "../protocol/authorization";
+import { type Authorization, isOfUnregistered } from "../protocol/authorization";
 import type { ClientLookup } from "../clients/client-lookup";
 import { ownHostClaims } from "../protocol/host-claims";
+import { frozen } from "../protocol/host-json";
 import type { Api } from "../protocol/issuer";
 import type { EpochSeconds } from "../protocol/time";
 import type { TokenDigest } from "../protocol/token-value";
@@ -57,7 +58,8 @@ async function readOpaque(
   if (!stored) return "unknown";
   const { digest: _digest, claims: storedClaims, ...others } = stored;
   const claims = ownHostClaims(storedClaims);
-  return { accessToken: { ...others, ...(claims && { claims }) }, key: undefined };
+  const actor = others.actor && { actor: frozen(structuredClone(others.actor)) };
+  return { accessToken: { ...others, ...(claims && { claims }), ...actor }, key: undefined };
 }
 
 /**
@@ -124,7 +126,7 @@ function stillAllowed(accessToken: AccessToken, grantedScopes: readonly string[]
   return left === accessToken || left.scopes.length > 0 ? left : undefined;
 }
 
-/** The end marks that a client's own token was born under. */
+/** The end marks that a token was born under whose client has no authorization of its own. */
 function ownMarks({ clientEndMark, apiEndMark }: AccessToken): readonly string[] {
   return [clientEndMark, apiEndMark].filter((mark) => mark !== undefined);
 }
@@ -132,38 +134,67 @@ function ownMarks({ clientEndMark, apiEndMark }: AccessToken): readonly string[]
 /** A token, and how its client is looked up. */
 export interface ValidityQuestion {
   readonly accessToken: AccessToken;
-  readonly api: Pick<Api, "apiId" | "audience">;
+  readonly api: Pick<Api, "apiId" | "audience" | "tokenExchange">;
   readonly now: EpochSeconds;
   /** `true`: the client as it is now, for those who remember the answer themselves. Left out: it may be as old as the lag. */
   readonly fresh?: boolean;
 }
 
+/** An exchanged token that its own client could still have, and the authorization that it names. */
+interface ExchangedQuestion extends ValidityQuestion {
+  readonly authorization: Authorization | undefined;
+  readonly asOf: EpochSeconds;
+}
+
+/** It is valid while the client of the authorization could have a token with all scopes that it was made of. @rfc 8693 §1.1 */
+async function exchangedValidity(
+  ports: RevocationPorts,
+  { authorization, asOf, ...question }: ExchangedQuestion,
+): Promise<Validity> {
+  const { actor: _actor, ...others } = question.accessToken;
+  const api = authorization && question.api.tokenExchange?.apis.get(authorization.apiId);
+  if (!authorization || !api?.issuers.includes(authorization.issuer))
+    return ended("token-authorization-ended");
+  const { clientId } = authorization;
+  const origin = { ...others, clientId, scopes: others.authorizationScopes ?? [] };
+  const validity = await validityOf(ports, { ...question, accessToken: origin, api });
+  if (validity.kind === "ended" && validity.code !== "token-taken-back")
+    return ended("token-authorization-ended");
+  if (validity.kind === "ended" || validity.accessToken !== origin) return ended("token-taken-back");
+  return { ...validity, accessToken: question.accessToken, asOf: Math.min(asOf, validity.asOf) };
+}
+
 /**
  * Whether the token is still valid. It ends when it is revoked itself, with the authorization that it descends from, with everything of its
- * client or API, and when its client may no longer use the API. A missing authorization is treated as revoked.
+ * client or API, and when its client may no longer use the API. A missing authorization is treated as revoked. A token that was exchanged
+ * also ends with the client of the authorization, and with the API that this one was allowed to use.
  *
  * @throws whatever storage rejects with: a failure must not pass for "not revoked"
  */
 export async function validityOf(
   { storage, clients }: RevocationPorts,
-  { accessToken, api: { apiId, audience }, now, fresh = false }: ValidityQuestion,
+  question: ValidityQuestion,
 ): Promise<Validity> {
-  const { tokenId, clientId, authorizationId } = accessToken;
+  const { accessToken, api, now, fresh = false } = question;
+  const { apiId, audience } = api;
+  const { tokenId, clientId, authorizationId, actor } = accessToken;
   const [isRevoked, authorization, holder] = await Promise.all([
     storage.accessTokens.isRevoked(tokenId, now),
     authorizationId === undefined ? undefined : storage.authorizations.find(authorizationId, now),
     clients.findHolder(clientId, { apiId, fresh }),
   ]);
   if (isRevoked) return ended("token-revoked");
-  if (!holder || (holder.isSelfDescribed && !isOfUnregistered(authorization)))
+  if (!holder || (holder.isSelfDescribed && (actor || !isOfUnregistered(authorization))))
     return ended("token-client-deleted");
   if (!holder.hasSubscription) return ended("token-subscription-lost");
   const place = { audience, now };
-  // a client's own token has no authorization
-  const stands = await (authorizationId === undefined
+  // a client's own token has no authorization, and one that it has exchanged has that of another client
+  const stands = await (authorizationId === undefined || actor
     ? isBornUnderClient({ storage }, { born: ownMarks(accessToken), clientId, remembered: holder, ...place })
     : authorizationStands({ storage }, { authorization, registered: holder, ...place }));
   if (!stands) return ended("token-authorization-ended");
+  if (actor)
+    return exchangedValidity({ storage, clients }, { ...question, authorization, asOf: holder.asOf });
   const left = authorization?.approvedScopes
     ? stillAllowed(accessToken, authorization.grantedScopes)
     : accessToken;

@@ -224,14 +224,14 @@ const defects = [
   {
     name: "client's own token does not say under which end it was born",
     file: "lib/tokens/issue-tokens.ts",
-    find: "...(authorizationId === undefined && endMark !== undefined && { clientEndMark: endMark }),",
+    find: "...(hasMarks && endMark !== undefined && { clientEndMark: endMark }),",
     replace: "",
     tests: ["flows/ends"],
   },
   {
     name: "client's own token does not say under which end of its API it was born",
     file: "lib/tokens/issue-tokens.ts",
-    find: "...(authorizationId === undefined && apiEndMark !== undefined && { apiEndMark }),",
+    find: "...(hasMarks && apiEndMark !== undefined && { apiEndMark }),",
     replace: "",
     tests: ["flows/api-ends"],
   },

@@ -246,6 +246,14 @@ export const accessTokens: Kind<StoredAccessToken> = {
       amr: ["pwd", "otp"],
       acr: awkwardText,
     }),
+    newAccessToken(now, {
+      subject: newId(),
+      authorizationId: newId(),
+      actor: { subject: newId(), actor: { subject: newId() } },
+      authorizationScopes: ["orders:read"],
+      clientEndMark: newId(),
+      apiEndMark: newId(),
+    }),
     // what the host adds (tokens.decide) is JSON of any depth
     newAccessToken(now, { claims: { deep: { list: [1, awkwardText, { none: false }] } } }),
     newAccessToken(now, { claims: { long: longText } }),

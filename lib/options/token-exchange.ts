@@ -1,0 +1,82 @@
+/** The option `tokenExchange` of an API: which tokens of other APIs may be exchanged, by whom, and for what. RFC 8693 §2.1, §5. */
+import { listedClients } from "../clients/client-lookup";
+import { exchangeGrant, grantUseProblem } from "../protocol/client";
+import { type Api, type ExchangeSource, ownScopes } from "../protocol/issuer";
+import { quoted } from "../protocol/parameters";
+import { formatScope } from "../protocol/scope";
+import { resolveOpenId } from "./openid";
+import type { ApiOptions, AuthServerOptions } from "./options";
+import { type OptionProblem, wrong } from "./problem";
+
+/** The option as the rules see it. `apis` has all APIs of the server once they are resolved. */
+export function resolveExchange(
+  { tokenExchange }: ApiOptions,
+  apis: ReadonlyMap<string, Api>,
+): Pick<Api, "tokenExchange"> {
+  return tokenExchange ? { tokenExchange: { sources: new Map(Object.entries(tokenExchange)), apis } } : {};
+}
+
+/** One table: where it stands, and the two APIs that it connects. */
+interface Table {
+  readonly path: string;
+  readonly source: ExchangeSource;
+  readonly from: string;
+  readonly to: string;
+}
+
+function* tableProblems(
+  { path, source, from, to }: Table,
+  options: AuthServerOptions,
+): Iterable<OptionProblem> {
+  const { apis } = options;
+  const unknownOf = (apiId: string, names: readonly string[]): readonly string[] => {
+    const api = apis[apiId] as ApiOptions;
+    const own = ownScopes({ scopes: api.scopes, openid: resolveOpenId(api, options) });
+    return names.filter((name) => !own.includes(name));
+  };
+  for (const [name, targets] of Object.entries(source.scopes))
+    for (const [apiId, names] of [[from, [name]] as const, [to, targets] as const]) {
+      const unknown = unknownOf(apiId, names);
+      if (unknown.length === 0) continue;
+      const problem = wrong("exchange-of-unknown-scope", quoted(formatScope(unknown)), apiId);
+      const fix = `Name only scopes that are listed under apis.${apiId}.scopes, and that open no claims.`;
+      yield { path: `${path}.scopes.${name}`, ...problem, fix };
+    }
+  for (const apiId of [from, to].filter((id) => apis[id]?.profile)) {
+    const fix = "Leave one of the two out: FAPI 2.0 does not analyse token exchange.";
+    yield { path, ...wrong("contradicts-profile", `apis.${apiId}.profile`), fix };
+  }
+}
+
+/** The clients in a table that may not use it, as far as the storage lists its clients. */
+function* clientProblems(
+  { path, source, to: apiId }: Table,
+  { storage }: AuthServerOptions,
+): Iterable<OptionProblem> {
+  for (const client of listedClients(storage.clients)) {
+    const index = source.clients.indexOf(client.clientId);
+    const problem = index < 0 ? undefined : grantUseProblem(client, { apiId, grantType: exchangeGrant });
+    if (problem === undefined) continue;
+    const fix = `Write a confidential client that has ${exchangeGrant} in subscriptions.${apiId}.grantTypes.`;
+    yield { path: `${path}.clients.${index}`, ...wrong("exchange-by-unfit-client", problem), fix };
+  }
+}
+
+/** What is wrong with the tables. */
+export function* exchangeProblems(options: AuthServerOptions): Iterable<OptionProblem> {
+  const { apis } = options;
+  for (const [to, { tokenExchange = {} }] of Object.entries(apis))
+    for (const [from, source] of Object.entries(tokenExchange)) {
+      const table = { path: `apis.${to}.tokenExchange.${from}`, source, from, to };
+      const others = Object.keys(apis).filter((apiId) => apiId !== to);
+      if (others.includes(from)) {
+        yield* tableProblems(table, options);
+        yield* clientProblems(table, options);
+      } else
+        yield {
+          path: table.path,
+          ...wrong("exchange-from-no-other-api"),
+          fix: `Write one of: ${others.join(", ")}.`,
+        };
+    }
+}
