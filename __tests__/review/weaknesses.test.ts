@@ -37,6 +37,18 @@ const subscribed = (subscriptions: Client["subscriptions"]): AuthServerOptions =
   ...strongWithClients(confidentialRecord({ subscriptions })),
   apis: { ...apis, files },
 });
+const exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange";
+/** Options with a table by which each token of orders becomes these scopes. */
+const exchangingFor = (scopes: readonly string[]): AuthServerOptions => ({
+  ...subscribed({ files: { grantTypes: [exchangeGrant] } }),
+  apis: {
+    ...apis,
+    files: {
+      ...files,
+      tokenExchange: { orders: { clients: ["web"], scopes: { "orders:read": scopes } } },
+    },
+  },
+});
 const withSecret = (secret: string): AuthServerOptions => strongWith({ secrets: [...secrets, secret] });
 const stored = (changes: object): AuthServerOptions => strongWith({ storage: { ...storage, ...changes } });
 const withLifetimes = (lifetimes: object, ofApi: object): AuthServerOptions => ({
@@ -192,6 +204,11 @@ const rows: Readonly<Record<WeaknessCode, readonly Row[]>> = {
     [strongWithApi({ pushedRequests: "required" }), "apis.orders.pushedRequests"],
     [strongWithApi({ pushedRequests: "optional" })],
     [strongWithApi({ profile: "fapi2" }), "apis.orders.profile"],
+    [exchangingFor(["a"]), "apis.files.tokenExchange"],
+  ],
+  "exchange-for-all-scopes": [
+    [exchangingFor(["a", "b"]), "apis.files.tokenExchange.orders"],
+    [exchangingFor(["a"])],
   ],
   "unregistered-clients": [
     [strongWithApi({ clientRegistration: { approve() {} } }), "apis.orders.clientRegistration"],

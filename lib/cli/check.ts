@@ -3,7 +3,9 @@ import { assess, type Assessment, assessmentText } from "../review/assess";
 import type { AuthServerOptions } from "../options/options";
 import { plainOptions } from "../options/shape";
 import { type RefusedOption, refusals } from "../options/refused-options";
+import { optionMessage } from "../options/problem";
 import { resolveOptions } from "../options/resolve";
+import { exchangeClientProblems } from "../options/token-exchange";
 import { type Weakness, weaknessesOf } from "../review/weaknesses";
 import { generateSigningKey } from "../signing/signing-key";
 import { type HostMistake, hostMistake } from "../protocol/mistake";
@@ -76,7 +78,14 @@ async function withTable(findings: Findings, options: AuthServerOptions): Promis
   const ports = Object.fromEntries(storagePortNames.map((name) => [name, options.storage[name]])) as unknown;
   const storage = { ...(ports as Storage), clients: { records: table.records } as ListedClients };
   const known = { ...options, storage };
-  return { ...findings, weaknesses: weaknessesOf(known), assessment: assess(known), table };
+  const unfit = exchangeClientProblems(known).map((one) => ({ ...one, message: optionMessage(one) }));
+  const wrong = [...table.wrong, ...unfit.map(({ code, path, message }) => ({ code, path, message }))];
+  return {
+    ...findings,
+    weaknesses: weaknessesOf(known),
+    assessment: assess(known),
+    table: { ...table, wrong },
+  };
 }
 
 /** A getter of the host may throw. */

@@ -48,35 +48,37 @@ function* tableProblems(
   }
 }
 
-/** The clients in a table that may not use it, as far as the storage lists its clients. */
-function* clientProblems(
-  { path, source, to: apiId }: Table,
-  { storage }: AuthServerOptions,
-): Iterable<OptionProblem> {
-  for (const client of listedClients(storage.clients)) {
-    const index = source.clients.indexOf(client.clientId);
-    const problem = index < 0 ? undefined : grantUseProblem(client, { apiId, grantType: exchangeGrant });
-    if (problem === undefined) continue;
-    const fix = `Write a confidential client that has ${exchangeGrant} in subscriptions.${apiId}.grantTypes.`;
-    yield { path: `${path}.clients.${index}`, ...wrong("exchange-by-unfit-client", problem), fix };
-  }
+/** The tables, in the order of the APIs. */
+function tablesOf({ apis }: AuthServerOptions): readonly Table[] {
+  return Object.entries(apis).flatMap(([to, { tokenExchange = {} }]) =>
+    Object.entries(tokenExchange).map(([from, source]) => {
+      const path = `apis.${to}.tokenExchange.${from}`;
+      return { path, source, from, to };
+    }),
+  );
+}
+
+/** The clients in the tables that may not use them, as far as the storage lists its clients. */
+export function exchangeClientProblems(options: AuthServerOptions): readonly OptionProblem[] {
+  const clients = listedClients(options.storage.clients);
+  return tablesOf(options).flatMap(({ path, source, to: apiId }) =>
+    clients.flatMap((client) => {
+      const index = source.clients.indexOf(client.clientId);
+      const problem = index < 0 ? undefined : grantUseProblem(client, { apiId, grantType: exchangeGrant });
+      if (problem === undefined) return [];
+      const fix = `Write a confidential client that has ${exchangeGrant} in subscriptions.${apiId}.grantTypes.`;
+      return [{ path: `${path}.clients.${index}`, ...wrong("exchange-by-unfit-client", problem), fix }];
+    }),
+  );
 }
 
 /** What is wrong with the tables. */
 export function* exchangeProblems(options: AuthServerOptions): Iterable<OptionProblem> {
-  const { apis } = options;
-  for (const [to, { tokenExchange = {} }] of Object.entries(apis))
-    for (const [from, source] of Object.entries(tokenExchange)) {
-      const table = { path: `apis.${to}.tokenExchange.${from}`, source, from, to };
-      const others = Object.keys(apis).filter((apiId) => apiId !== to);
-      if (others.includes(from)) {
-        yield* tableProblems(table, options);
-        yield* clientProblems(table, options);
-      } else
-        yield {
-          path: table.path,
-          ...wrong("exchange-from-no-other-api"),
-          fix: `Write one of: ${others.join(", ")}.`,
-        };
-    }
+  for (const table of tablesOf(options)) {
+    const others = Object.keys(options.apis).filter((apiId) => apiId !== table.to);
+    const fix = `Write one of: ${others.join(", ")}.`;
+    if (others.includes(table.from)) yield* tableProblems(table, options);
+    else yield { path: table.path, ...wrong("exchange-from-no-other-api"), fix };
+  }
+  yield* exchangeClientProblems(options);
 }

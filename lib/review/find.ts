@@ -13,6 +13,7 @@ import {
   unmetFlags,
 } from "../protocol/client";
 import type { Lifetimes } from "../protocol/issuer";
+import { isSubset } from "../protocol/scope";
 import { storagePortNames } from "../storage/port";
 import { risksOf } from "../storage/risks";
 
@@ -120,6 +121,15 @@ export const unmetClientFlags: Find = ({ storage, apis }) =>
       })),
     ),
   );
+
+/** The tables of token exchange that give every scope of their API, where it has several. */
+export const exchangesForAll: Find = inApis(({ scopes, tokenExchange = {} }) => {
+  const all = Object.keys(scopes);
+  return Object.entries(tokenExchange).flatMap(([from, source]) => {
+    const given = Object.values(source.scopes).flat();
+    return all.length > 1 && isSubset(all, given) ? [`tokenExchange.${from}`] : [];
+  });
+});
 
 /** The ports that are in the memory of the process. */
 export const storageInMemory: Find = ({ storage }) => {

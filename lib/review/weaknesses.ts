@@ -5,6 +5,7 @@ import type { Client, KeyClient } from "../protocol/client";
 import { lossOfRecords } from "../storage/risks";
 import {
   chosenClientSecrets,
+  exchangesForAll,
   httpUrls,
   inApis,
   inClients,
@@ -44,6 +45,7 @@ export type WeaknessCode =
   | "subscription-to-unknown-scope"
   | "flag-without-option"
   | "option-of-a-newer-version"
+  | "exchange-for-all-scopes"
   | "chosen-client-secret"
   | "old-secret-without-end"
   | "token-endpoint-audience"
@@ -254,11 +256,19 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
     problem: "restricts requests or tokens",
     why: "During an upgrade, a process that runs an older version does not know it, and accepts what it refuses.",
     fix: "Switch it on when every process runs a version that has it.",
-    find: inApis(({ profile, dpop, pushedRequests }) => [
+    find: inApis(({ profile, dpop, pushedRequests, tokenExchange }) => [
       ...(profile ? ["profile"] : []),
       ...(dpop ? ["dpop"] : []),
       ...(pushedRequests === "required" ? ["pushedRequests"] : []),
+      ...(tokenExchange ? ["tokenExchange"] : []),
     ]),
+  },
+  "exchange-for-all-scopes": {
+    level: "note",
+    problem: "gives every scope of this API",
+    why: "Whoever tricks or takes over a client of the table can do everything here, for each person who calls its API.",
+    fix: "Map to the scopes that its calls need.",
+    find: exchangesForAll,
   },
   "chosen-client-secret": {
     level: "note",
