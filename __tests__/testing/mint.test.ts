@@ -48,6 +48,7 @@ function asking(changes: Partial<AskedToken> = {}): AskedToken {
     context: undefined,
     claims: undefined,
     seconds: undefined,
+    actor: undefined,
     key: undefined,
     by: "mint",
     ...changes,

@@ -71,6 +71,9 @@ function checkForm({ parameters, issuer }: ClientRequest): void {
   checkResource(parameters.get("audience"), issuer);
 }
 
+/** What an exchange needs before it stores anything. */
+type ExchangePorts = Pick<GrantPorts, "storage" | "clients" | "signer" | "tokens" | "emit">;
+
 /** A token of another API, and what its scopes become. */
 interface Exchangeable {
   readonly api: Api;
@@ -82,7 +85,7 @@ interface Exchangeable {
  * The subject token, if an API of the table has got it, and its end user has signed in by the authentication method of this issuer: else an
  * API that only takes a stronger one could be entered by a weaker. It may be bound to a key: whom it was sent to cannot have that.
  */
-async function findExchangeable(ports: GrantPorts, request: ClientRequest): Promise<Exchangeable> {
+async function findExchangeable(ports: ExchangePorts, request: ClientRequest): Promise<Exchangeable> {
   const { issuer, client, parameters, now } = request;
   const token = requireParameter(parameters, "subject_token");
   const digest = digestToken(token);
@@ -105,7 +108,7 @@ async function findExchangeable(ports: GrantPorts, request: ClientRequest): Prom
 /** The same, valid and with the scopes that it still has, and the authorization that it descends from. */
 type Subject = Exchangeable & { readonly authorization: Authorization };
 
-async function findSubject(ports: GrantPorts, request: ClientRequest): Promise<Subject> {
+async function findSubject(ports: ExchangePorts, request: ClientRequest): Promise<Subject> {
   const { now } = request;
   const found = await findExchangeable(ports, request);
   const { accessToken, api } = found;
@@ -157,7 +160,7 @@ type Exchange = AccessTokenIssue & { readonly authorization: Authorization };
  *
  * @throws OAuthError when the exchange is refused. Rejects with whatever storage or the host's adapter rejects with.
  */
-export async function prepareExchange(ports: GrantPorts, request: ClientRequest): Promise<Exchange> {
+export async function prepareExchange(ports: ExchangePorts, request: ClientRequest): Promise<Exchange> {
   checkForm(request);
   const subject = await findSubject(ports, request);
   const { accessToken, authorization } = subject;

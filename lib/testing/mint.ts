@@ -3,7 +3,9 @@ import { randomBytes } from "node:crypto";
 import type { ClientRequest } from "../clients/authenticate-client";
 import { clientLookup, type ClientLookup, type ListedClients } from "../clients/client-lookup";
 import { findBasis } from "../end-user/approval-basis";
+import { prepareExchange } from "../grants/token-exchange";
 import type { ResolvedOptions } from "../options/resolve";
+import { accessTokenType } from "../protocol/access-token";
 import type { Authorization } from "../protocol/authorization";
 import { mayUseGrant, registeredScopes, subscriptionOf } from "../protocol/client";
 import { apisOf } from "../protocol/issuer";
@@ -12,14 +14,15 @@ import { mistakesOf } from "../protocol/mistake";
 import { withoutPeople } from "../protocol/openid";
 import { parametersFromObject } from "../protocol/parameters";
 import { withImplied } from "../protocol/requested-scopes";
-import { isSubset } from "../protocol/scope";
+import { formatScope, isSubset } from "../protocol/scope";
 import type { Clock, EpochSeconds } from "../protocol/time";
 import type { AccessTokenSigner } from "../signing/port";
 import { jwtSigner, keyRing } from "../signing/jwt-signer";
 import type { Storage } from "../storage/port";
 import { type DecidedToken, decideToken } from "../tokens/decide-token";
 import { newAuthorization } from "../tokens/issue-code";
-import type { AccessTokenIssue } from "../tokens/issue-tokens";
+import { type AccessTokenIssue, issueAccessToken } from "../tokens/issue-tokens";
+import type { TokenDecision } from "../tokens/port";
 import { accessTokenVerifier, type AccessTokenVerdict } from "../tokens/verify-access-token";
 import type { AskedToken } from "./token-request";
 import { list } from "./token-request";
@@ -82,6 +85,8 @@ const mistake = mistakesOf({
     `${by}: tokens.decide of your options does not issue this token (${why}). Write claims, {} for none, to mint it without asking.`,
   "scopes-taken-away": (by: string, left: string) =>
     `${by}: tokens.decide of your options leaves only these scopes: ${left}. Ask for them, or write claims, {} for none, to mint the token without asking.`,
+  "no-such-exchange": (by: string, actor: string, apiId: string) =>
+    `${by}: tokenExchange of the API "${apiId}" names no client "${actor}" for an API with this authMethod, or there is no subject.`,
   "token-too-long": (by: string, most: number) =>
     `${by}: tokens.decide of your options gives this token ${most} seconds at most.`,
 });
@@ -173,13 +178,7 @@ async function decide(
   throw mistake("scopes-taken-away", by, list(decided.scopes));
 }
 
-/**
- * Everything about a good token, short of its text. What the person has allowed is stored.
- *
- * @throws TypeError when the server would not issue it. Rejects with whatever storage or the host's adapter rejects with.
- */
-export async function prepareToken(mint: Mint, asked: AskedToken): Promise<AccessTokenIssue> {
-  checkKeyed(mint, asked);
+async function prepareOwn(mint: Mint, asked: AskedToken): Promise<AccessTokenIssue> {
   const { by, issuer, subject, claims, seconds, key } = asked;
   const { client, endMark, apiEnds } = await findClient(mint, asked);
   const request: ClientRequest = {
@@ -202,6 +201,56 @@ export async function prepareToken(mint: Mint, asked: AskedToken): Promise<Acces
   const accessTokenSeconds = seconds ?? most;
   if (accessTokenSeconds > most) throw mistake("token-too-long", by, most);
   return { request, authorization, decided: { ...decided, accessTokenSeconds } };
+}
+
+/** The token for which `actor` has exchanged one of the client, which is minted first, at the API that the table names. @rfc 8693 §2.1 */
+async function prepareExchanged(
+  mint: Mint,
+  asked: AskedToken & { actor: string },
+): Promise<AccessTokenIssue> {
+  const { by, issuer, actor, scopes, claims, seconds, key } = asked;
+  const { sources = [] } = issuer.api.tokenExchange ?? {};
+  const [from, source] = [...sources].find(([, { clients }]) => clients.includes(actor)) ?? [];
+  const at = mint.options.issuers.find(
+    ({ authMethodId, api }) => authMethodId === issuer.authMethodId && api.apiId === from,
+  );
+  const found = await mint.clients.findRegistered(actor, { issuer, mayFetch: () => false });
+  if (!source || !at || !found || asked.subject === undefined)
+    throw mistake("no-such-exchange", by, actor, issuer.api.apiId);
+  const held = Object.entries(source.scopes).filter(([, names]) =>
+    names.some((name) => scopes.includes(name)),
+  );
+  const plain = { actor: undefined, claims: {}, seconds: undefined, key: undefined };
+  const own = { ...asked, ...plain, issuer: at, scopes: held.map(([name]) => name) };
+  checkKeyed(mint, own);
+  const token = await issueAccessToken(mint, await prepareOwn(mint, own));
+  const fields = { subject_token: token, subject_token_type: accessTokenType, scope: formatScope(scopes) };
+  const request = { ...found, issuer, headers: {}, parameters: parametersFromObject(fields), now: mint.now };
+  const { tokens: adapter } = mint.options;
+  const tokens = claims ? { decide: (): TokenDecision => ({ kind: "issue", claims }) } : adapter;
+  const ports = { ...mint, tokens, emit: () => undefined };
+  const issue = await prepareExchange(ports, { ...request, ...(key !== undefined && { key }) }).catch(
+    (error: unknown) => {
+      throw error instanceof OAuthError ? mistake("token-not-issued", by, error.message) : error;
+    },
+  );
+  const { decided } = issue;
+  if (!isSubset(scopes, decided.scopes)) throw mistake("scopes-taken-away", by, list(decided.scopes));
+  const accessTokenSeconds = seconds ?? decided.accessTokenSeconds;
+  if (accessTokenSeconds > decided.accessTokenSeconds)
+    throw mistake("token-too-long", by, decided.accessTokenSeconds);
+  return { ...issue, decided: { ...decided, accessTokenSeconds } };
+}
+
+/**
+ * Everything about a good token, short of its text. What the person has allowed is stored.
+ *
+ * @throws TypeError when the server would not issue it. Rejects with whatever storage or the host's adapter rejects with.
+ */
+export async function prepareToken(mint: Mint, asked: AskedToken): Promise<AccessTokenIssue> {
+  checkKeyed(mint, asked);
+  const { actor } = asked;
+  return actor === undefined ? prepareOwn(mint, asked) : prepareExchanged(mint, { ...asked, actor });
 }
 
 const ofAnotherKey = {

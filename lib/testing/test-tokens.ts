@@ -74,7 +74,10 @@ const disabled: Spoil = async (mint, { issue }) => {
   const ids = { clientId: client.clientId, authorizationId: randomId() };
   const authorization = issue.authorization && { ...issue.authorization, ...ids };
   if (authorization) await storage.authorizations.create(authorization, now);
-  return issueAccessToken(mint, { ...issue, authorization, request: { ...issue.request, client } });
+  const { actor, ...others } = issue.exchanged ?? {};
+  const exchanged = actor && { ...others, actor: { ...actor, subject: client.clientId } };
+  const request = { ...issue.request, client };
+  return issueAccessToken(mint, { ...issue, authorization, exchanged, request } as AccessTokenIssue);
 };
 
 const foreign: Spoil = (mint, { issue }) => {

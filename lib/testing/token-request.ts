@@ -56,6 +56,11 @@ export interface TestTokenRequest extends AuthenticationFacts {
   readonly claims?: HostClaims;
   /** The lifetime in whole seconds, at most the one that the server would give. Default: that one. */
   readonly seconds?: number;
+  /**
+   * Id of a client that has exchanged a token of `client` for this one (RFC 8693): one that `tokenExchange` of the API names. The token is
+   * then of that client, and acts for the subject. Left out: the token was not exchanged.
+   */
+  readonly actor?: string;
   /** The key that the token is bound to, where the API has `dpop`. Send it with `key.headers(…)`. Left out: a bearer token. */
   readonly key?: TestKey;
 }
@@ -72,6 +77,8 @@ export interface AskedToken {
   /** `undefined` to ask the host's adapter. */
   readonly claims: HostClaims | undefined;
   readonly seconds: number | undefined;
+  /** The client that has exchanged it; `undefined` where none has. */
+  readonly actor: string | undefined;
   /** Thumbprint of the key that the token is bound to. */
   readonly key: string | undefined;
   /** The function that was called, for errors. */
@@ -79,7 +86,8 @@ export interface AskedToken {
 }
 
 const aboutPerson = ["context", "authTime", "acr", "amr"] as const;
-const known = ["api", "client", "subject", "scope", "authMethod", "claims", "seconds", "key", ...aboutPerson];
+const aboutToken = ["api", "client", "subject", "scope", "authMethod", "claims", "seconds", "actor", "key"];
+const known = [...aboutToken, ...aboutPerson];
 
 /** A list of names for an error. */
 export function list(names: readonly string[]): string {
@@ -187,6 +195,7 @@ export function readTokenRequest(
     context: context === undefined ? undefined : (readContext(context) as AuthorizationContext),
     claims: readClaims(asked),
     seconds,
+    actor: asked.actor,
     key: readKey(asked, issuer),
     by,
   };
