@@ -213,20 +213,18 @@ export async function approve(ports: ApprovalPorts, approved: Approved): Promise
   const authorizationId = device?.code.authorizationId ?? ports.randomId();
   const by = page ?? authorizationId;
   const iss = issuer.identifier;
-  const answer = (code = ""): AuthorizationAnswer =>
-    authorizationAnswer(target, { mode, parameters: { code, state, iss } });
   if (device && (await closeDevice(ports, { device, as: "approved", by, subject, now })) === "repeated")
-    return answer();
+    return authorizationAnswer(target, { mode, parameters: { code: "", state, iss } });
   await useUp(ports, { approved, by });
   await keepRegistration(ports, approved);
   const allowed = { request, subject, facts, context, grantedScopes: scopes, endMarks, now };
   try {
-    const code = await storeCode(ports, { ...allowed, authorizationId, noKey });
+    const code = (await storeCode(ports, { ...allowed, authorizationId, noKey })) ?? "";
     await rememberWhatStands(ports, { approved, authorizationId });
     // now, and no earlier: what was ended meanwhile must give the device nothing
     if (device) await issueDeviceCode(ports, { ...allowed, authorizationId, device });
     ports.emit({ kind: "authorization-granted", issuer: iss, clientId: client.clientId, subject, scopes });
-    return answer(code);
+    return authorizationAnswer(target, { mode, parameters: { code, state, iss } });
   } catch (failure) {
     await eraseAfter(failure, { ...ports, birth: { subject, authorizationId, now } });
     throw failure;

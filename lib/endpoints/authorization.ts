@@ -105,18 +105,15 @@ export type AuthorizationOutcome =
 /** A request whose client is known, and where its answer may go. That of a device has passed every check by then. */
 type Recognised = (RecognisedClient & { readonly request?: undefined }) | RecognisedDevice;
 
-/** @throws OAuthError that only the person sees */
-async function recognise(
-  ports: Pick<AuthorizationPorts, "devices"> & RecognitionPorts,
-  visit: Pick<FirstVisit, "issuer" | "parameters" | "device"> & { page: ConsentPage | undefined },
-): Promise<Recognised> {
-  const { device, page } = visit;
-  if (!device) return recogniseClient(ports, visit);
+/** The same where a device asks. @throws OAuthError that only the person sees */
+async function recogniseDevice(
+  { devices }: Pick<AuthorizationPorts, "devices">,
+  visit: Pick<FirstVisit, "issuer" | "parameters"> & { device: DeviceInteraction; page: string | undefined },
+): Promise<RecognisedDevice> {
   // the option may have been taken away since
-  if (!ports.devices) throw deviceRequestOver();
-  const { issuer, parameters } = visit;
-  const { userCode } = device;
-  return ports.devices.recognise({ userCode, parameters, page: page?.name, issuerOf: () => issuer });
+  if (!devices) throw deviceRequestOver();
+  const { issuer, device, ...known } = visit;
+  return devices.recognise({ ...known, userCode: device.userCode, issuerOf: () => issuer });
 }
 
 /** The request of a pending interaction, checked again, for pages that show it. @throws OAuthError when it is no longer valid */
@@ -127,7 +124,10 @@ export async function readAuthorizationRequest(
     shown: ShownScopes;
   },
 ): Promise<AuthorizationRequest> {
-  const recognised = await recognise(ports, message);
+  const { device, page } = message;
+  const recognised: Recognised = device
+    ? await recogniseDevice(ports, { ...message, device, page: page.name })
+    : await recogniseClient(ports, message);
   return recognised.request ?? checkAuthorizationRequest(message.parameters, { ...message, ...recognised });
 }
 
@@ -252,9 +252,11 @@ export async function denyAuthorization(
   ports: AuthorizationPorts,
   denial: Pick<FirstVisit, "issuer" | "parameters" | "device"> & { page: ConsentPage },
 ): Promise<AuthorizationAnswer | ErrorPageResponse> {
-  const { issuer, parameters, page } = denial;
+  const { issuer, parameters, device, page } = denial;
   try {
-    const recognised = await recognise(ports, denial);
+    const recognised: Recognised = device
+      ? await recogniseDevice(ports, { ...denial, device, page: page.name })
+      : await recogniseClient(ports, denial);
     await closePage(ports, { issuer, page, now: ports.clock() });
     await closeDeviceWithNo(ports, { page, target: recognised.target });
     const error = denied();
@@ -288,10 +290,12 @@ async function toldError(
 }
 
 async function answer(ports: AuthorizationPorts, visit: Visit): Promise<AuthorizationOutcome> {
-  const { issuer, parameters, back } = visit;
+  const { issuer, parameters, device, back } = visit;
   let recognised: Recognised;
   try {
-    recognised = await recognise(ports, { ...visit, page: back?.page });
+    recognised = device
+      ? await recogniseDevice(ports, { issuer, parameters, device, page: back?.page.name })
+      : await recogniseClient(ports, visit);
   } catch (thrown) {
     return { kind: "answered", response: refuseByPage(ports, { issuer, thrown }), isDecided: false };
   }

@@ -96,17 +96,6 @@ export function newAuthorization(authorizationId: string, allowed: AllowedAccess
   };
 }
 
-/** What the record of each code has. */
-function lifeOf(approval: Approval): Pick<AuthorizationCode, "redeemBefore" | "expiresAt" | "consumed"> {
-  const end = redeemBefore(approval);
-  // while the first access token lives, a replay still reveals that a thief redeemed the code first
-  return {
-    redeemBefore: end,
-    expiresAt: end + approval.request.issuer.api.accessTokenSeconds,
-    consumed: false,
-  };
-}
-
 /**
  * Stores the authorization and its code, and returns the code, which goes to the client and nowhere else. The two are stored at the same
  * time: if one of them fails, the other cannot be used. Of a device, which has its code already, only the authorization is stored.
@@ -126,11 +115,15 @@ export async function issueAuthorizationCode(
     return undefined;
   }
   const code = formatToken(authorizationId, randomToken());
+  const end = redeemBefore(approval);
   const record: AuthorizationCode = {
     authorizationId,
     digest: digestToken(code),
     redirectUri: target.uri,
-    ...lifeOf(approval),
+    redeemBefore: end,
+    // while the first access token lives, a replay still reveals that a thief redeemed the code first
+    expiresAt: end + request.issuer.api.accessTokenSeconds,
+    consumed: false,
     ...(codeChallenge !== undefined && { codeChallenge }),
     ...(boundKey !== undefined && { boundKey }),
     ...(nonce !== undefined && { nonce }),
@@ -152,6 +145,8 @@ export async function issueDeviceCode(
   { storage }: Pick<CodeIssuePorts, "storage">,
   approval: Approval & { readonly device: DeviceAnswering },
 ): Promise<void> {
-  const record = { ...approval.device.code, kind: "device", ...lifeOf(approval) } as const;
-  await storage.authorizationCodes.create(record, approval.now);
+  const { device, request, now } = approval;
+  const expiresAt = device.expiresAt + request.issuer.api.accessTokenSeconds;
+  const end = { redeemBefore: device.expiresAt, expiresAt, consumed: false };
+  await storage.authorizationCodes.create({ ...device.code, kind: "device", ...end }, now);
 }

@@ -85,7 +85,7 @@ const defects = [
   {
     name: "record of a code ends with the code, so that no replay is noticed",
     file: "lib/tokens/issue-code.ts",
-    find: "expiresAt: end + approval.request.issuer.api.accessTokenSeconds,",
+    find: "expiresAt: end + request.issuer.api.accessTokenSeconds,",
     replace: "expiresAt: end,",
     tests: ["grants/authorization-code"],
   },
