@@ -21,6 +21,7 @@ import {
   type AuthServerOptions,
   createAuthServer,
   generateSigningKey,
+  type GrantType,
   memoryStorage,
   type Storage,
 } from "../../lib";
@@ -122,6 +123,8 @@ export interface WebHostOptions extends Partial<AuthServerOptions> {
   /** Attributes of the host's own session cookie. */
   readonly sessionAttributes?: string;
   readonly clientName?: string;
+  /** The grants of the confidential client, where they are others than its kind has by itself. */
+  readonly grantTypes?: readonly GrantType[];
   /** Whether people are asked for the browser client: on plain http they would be each time. Default: no. */
   readonly asksForBrowserClient?: boolean;
   /** Put ahead of the router. */
@@ -212,6 +215,7 @@ function hostPages(app: Express, { auth, attributes }: { auth: AuthServer; attri
 export async function startWebHost({
   sessionAttributes = "SameSite=Lax",
   clientName = "Web Shop",
+  grantTypes,
   asksForBrowserClient = false,
   before,
   forSite,
@@ -223,7 +227,7 @@ export async function startWebHost({
     loopback: `http://127.0.0.1:${sitePort}`,
     evil: `http://evil.test:${sitePort}`,
   };
-  const subscriptions = { orders: {} };
+  const subscriptions = { orders: { ...(grantTypes && { grantTypes }) } };
   const storage = memoryStorage({
     clients: [
       {
