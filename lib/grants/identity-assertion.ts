@@ -140,8 +140,9 @@ export async function exchangeIdentityAssertion(
   checkAlive(ports, { request, decided });
   const used = usedIdentity(presented);
   // the host has thought meanwhile: an assertion that has expired could have been used and forgotten
-  if (clock() >= used.expiresAt) throw identityRefusal("identity-assertion-expired");
-  if (!(await isFirstUse(by.storage, { used, now: clock() })))
+  const spentAt = clock();
+  if (spentAt >= used.expiresAt) throw identityRefusal("identity-assertion-expired");
+  if (!(await isFirstUse(by.storage, { used, now: spentAt })))
     throw identityRefusal("identity-assertion-used-before");
   const { authorizationId, subject } = authorization;
   const birth = {

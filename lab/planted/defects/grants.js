@@ -415,14 +415,14 @@ const defects = [
   {
     name: "assertion of an identity provider may be used again",
     file: "lib/grants/identity-assertion.ts",
-    find: "if (!(await isFirstUse(by.storage, { used, now: clock() })))",
-    replace: "if ((await isFirstUse(by.storage, { used, now: clock() })) === undefined)",
+    find: "if (!(await isFirstUse(by.storage, { used, now: spentAt })))",
+    replace: "if ((await isFirstUse(by.storage, { used, now: spentAt })) === undefined)",
     tests: ["attacks/identity-assertions"],
   },
   {
     name: "assertion of an identity provider ends while the host thinks, and is used again",
     file: "lib/grants/identity-assertion.ts",
-    find: "if (clock() >= used.expiresAt)",
+    find: "if (spentAt >= used.expiresAt)",
     replace: "if (now >= used.expiresAt)",
     tests: ["attacks/identity-assertions"],
   },
