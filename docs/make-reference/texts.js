@@ -101,6 +101,9 @@ function hasOwn(node, name) {
 
 /** @param {import("./library").Library} library */
 function textReader({ checker, callsOf }) {
+  /** Objects whose spread parts are looked through now. @type {Set<ts.Node>} */
+  const spreading = new Set();
+
   /** @param {ts.Node} node @returns {ts.Declaration | undefined} */
   function declarationOf(node) {
     let symbol = checker.getSymbolAtLocation(node);
@@ -126,10 +129,14 @@ function textReader({ checker, callsOf }) {
 
   /** The expression of a property, looked for in what is spread into the object too. @param {PossibleNode} value @param {string} name @returns {PossibleNode[]} */
   function propertyOf({ node, facts }, name) {
-    if (!ts.isObjectLiteralExpression(node)) return [];
+    // a function that calls itself may pass on the object that it was given
+    if (!ts.isObjectLiteralExpression(node) || spreading.has(node)) return [];
     return node.properties.flatMap((property) => {
       if (ts.isSpreadAssignment(property)) {
-        return valuesOf(property.expression, facts).flatMap((value) => propertyOf(value, name));
+        spreading.add(node);
+        const found = valuesOf(property.expression, facts).flatMap((value) => propertyOf(value, name));
+        spreading.delete(node);
+        return found;
       }
       if (property.name?.getText().replaceAll(/^["']|["']$/g, "") !== name) return [];
       if (ts.isPropertyAssignment(property)) return [{ node: property.initializer, facts }];
