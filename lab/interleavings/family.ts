@@ -17,7 +17,8 @@ export type Part =
   | "registered client"
   | "pushed request"
   | "bound client"
-  | "identity provider";
+  | "identity provider"
+  | "resource server";
 
 /** Whose a text is. */
 export type Owner =
@@ -217,6 +218,7 @@ export async function newFamily(format: Format): Promise<Family> {
       "pushed request": [],
       "bound client": ofBound,
       "identity provider": [],
+      "resource server": [],
     },
   };
 }

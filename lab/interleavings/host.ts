@@ -12,6 +12,7 @@ import { newClientEnd } from "../../lib/storage/end-marks";
 import { refreshSuccessors } from "../../lib/tokens/refresh-successor";
 import { apiRecord, confidentialRecord, issuerRecord } from "../../__tests__/records/records";
 import { boundClient } from "./bound-client";
+import { exchangingClient, stockIssuer } from "./exchanging-client";
 import { keyedClient } from "./keyed-client";
 import { newScheduler, type Scheduler } from "./scheduler";
 
@@ -106,6 +107,8 @@ export interface Write {
 export interface Host {
   readonly scheduler: Scheduler;
   readonly issuer: Issuer;
+  /** The issuer of the other API, whose resource server exchanges tokens. */
+  readonly stock: Issuer;
   /** The storage itself, whose calls are not held. */
   readonly storage: Storage;
   /** What each process makes of its storage. */
@@ -159,7 +162,8 @@ export function newHost({
   plant = (storage) => storage,
   plantIdentity = (looks) => looks,
 }: HostOptions): Host {
-  const clients = new Map([client, keyedClient, boundClient].map((record) => [record.clientId, record]));
+  const records = [client, keyedClient, boundClient, exchangingClient([oldSecret.digest])];
+  const clients = new Map(records.map((record) => [record.clientId, record]));
   const issuer = issuers[format];
   const { accessTokenSeconds: tokenSeconds, openid: tells } = issuer.api;
   const ring = keyRing({
@@ -173,6 +177,7 @@ export function newHost({
   return {
     scheduler: newScheduler(),
     issuer,
+    stock: stockIssuer(issuer),
     storage: storageOver(clients),
     plant,
     plantIdentity,

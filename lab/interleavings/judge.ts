@@ -61,15 +61,25 @@ function isSpared({ ran }: Case, { end, held }: { end: Ran; held: Held }): boole
     const basis = giver?.stepOf("endMarks.find", giver.stepOf("host.decideToken")) ?? -1;
     return !/subject/.test(end.name) && basis > (end.stepOf("endMarks.save") ?? Infinity);
   }
-  if (!isItself(held) || !end.operation.sparesLater) return false;
-  const [read, stored] = [giver?.stepOf("endMarks.find") ?? -1, end.stepOf("endMarks.save") ?? Infinity];
+  const isExchanged = held.owner === "resource server" && end.operation.needs === "resource server";
+  if (!(isItself(held) || isExchanged) || !end.operation.sparesLater) return false;
+  // an exchange reads those of its own client before it looks for the token
+  const lookedFor = isExchanged ? giver?.stepOf("accessTokens.find") : undefined;
+  const read = giver?.stepOf("endMarks.find", lookedFor) ?? -1;
+  const stored = end.stepOf("endMarks.save") ?? Infinity;
   return read > stored;
 }
+
+/** What ends a token of the family also ends what it was exchanged for, unless it ends that token alone. RFC 8693 §1.1. */
+const originsOf = (held: Held): readonly Held[] =>
+  held.owner === "resource server" ? [held, { ...held, owner: "family" }] : [held];
 
 /** The operations that were begun to end this. */
 function endsOf(all: Case, held: Held): readonly Ran[] {
   return all.ran.filter(
-    (end) => end.operation.ends?.(held, all.family) === true && !isSpared(all, { end, held }),
+    (end) =>
+      originsOf(held).some((one) => end.operation.ends?.(one, all.family) === true) &&
+      !isSpared(all, { end, held }),
   );
 }
 
@@ -82,7 +92,8 @@ function mayHaveEnded(all: Case, held: Held): boolean {
       presents &&
       authorizationOf(presents(family)) === held.authorizationId,
   );
-  return byReplay || endsOf(all, held).length > 0 || isReplayed(all, held);
+  const isPart = held.owner === "resource server" && takersOf(all, "family").length > 0;
+  return byReplay || isPart || endsOf(all, held).length > 0 || isReplayed(all, held);
 }
 
 const named = ({ kind, owner }: Held): string =>
@@ -155,7 +166,12 @@ async function takenBack(
   { process, living }: { process: Process; living: readonly Living[] },
 ): Promise<readonly string[]> {
   const problems = living
-    .filter(({ owner, scope }) => isWide(scope) && takersOf(all, owner).length > 0)
+    .filter(({ owner, scope }) => {
+      const isExchanged = owner === "resource server" && scope.includes("stock:reserve");
+      return isExchanged
+        ? takersOf(all, "family").length > 0
+        : isWide(scope) && takersOf(all, owner).length > 0;
+    })
     .map((held) => `writing was taken back, and ${named(held)} has it`);
   for (const owner of ["family", "other context"] as const) {
     if (takersOf(all, owner).length === 0) continue;
@@ -393,7 +409,8 @@ async function noes(all: Case, process: Process): Promise<readonly string[]> {
       part !== "client itself" &&
       part !== "pushed request" &&
       part !== "bound client" &&
-      part !== "identity provider",
+      part !== "identity provider" &&
+      part !== "resource server",
   );
   for (const owner of ["family", ...owners] as const) {
     problems.push(...(await consentAt(all, { process, owner })));

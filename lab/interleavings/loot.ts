@@ -92,7 +92,11 @@ export function lootOf(all: Case): readonly Held[] {
     ...partsOfLoot(all),
   ];
   // nobody but the client itself can ask about what is bound to its key
-  const since = ran.filter(({ operation }) => operation.needs !== "bound client").flatMap(broughtBy);
+  const brought = ran.filter(({ operation }) => operation.needs !== "bound client").flatMap(broughtBy);
+  // what was exchanged descends from what it was exchanged for
+  const since = brought.map((held) =>
+    held.owner === "resource server" ? { ...held, authorizationId: ofTokens } : held,
+  );
   return [...new Map([...before, ...since].map((held) => [held.text, held])).values()];
 }
 
@@ -101,12 +105,15 @@ export interface Living extends Held {
   readonly scope: string;
 }
 
+const apiOf = (owner: Held["owner"]): "orders" | "stock" =>
+  owner === "resource server" ? "stock" : "orders";
+
 /** Which scopes the text still has; `undefined` when it no longer works. */
 async function scopeOf(
   { now: process, family }: { now: Process; family: Family },
   { kind, text, owner }: Held,
 ): Promise<string | undefined> {
-  if (kind === "access token") return process.scopeOf(text);
+  if (kind === "access token") return process.scopeOf(text, apiOf(owner));
   const by = owner === "registered client" ? family.registered.credentials : {};
   if (kind === "code") {
     const fields = { grant_type: "authorization_code", code: text, ...by };
@@ -133,7 +140,7 @@ export async function livingOf(
     // processes that were there before remember what they have accepted, but not for longer than the lag
     const others = held.kind === "access token" && scope === undefined ? by.before : [];
     for (const process of others) {
-      const remembered = await process.scopeOf(held.text);
+      const remembered = await process.scopeOf(held.text, apiOf(held.owner));
       if (remembered !== undefined) living.push({ ...held, scope: remembered });
     }
   }

@@ -351,6 +351,28 @@ export const operations = {
     succeeds: [],
   },
 
+  // the resource server, which exchanges a token of the family
+  exchange: {
+    needs: "resource server",
+    begin: ({ process, family }) => process.exchange(family.accessTokens[2] ?? ""),
+    brings: "resource server",
+    succeeds: ["token-issued"],
+  },
+  "revoke the resource server": {
+    needs: "resource server",
+    begin: ({ process }) => ended(endClient(process.ports, "orders-api")),
+    ends: isOf("resource server"),
+    sparesLater: true,
+    succeeds: ["client-ended"],
+  },
+  "end the other API": {
+    needs: "resource server",
+    begin: ({ host, process }) => ended(endApi(process.ports, { apiId: "stock", apis: [host.stock.api] })),
+    ends: isOf("resource server"),
+    sparesLater: true,
+    succeeds: ["api-ended"],
+  },
+
   // what the host says about a token, after some time
   "refresh to the host's no": { ...refreshing(2), word: no, ends: ofTokens, succeeds: [] },
   "refresh to fewer scopes": { ...refreshing(2), word: less },

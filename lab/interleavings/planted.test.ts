@@ -57,6 +57,15 @@ const blindTo =
 
 const blindToApi = blindTo(apiEndKey(issuers.opaque.api.audience));
 
+type Stored = Parameters<Storage["accessTokens"]["create"]>[0];
+
+/** The same storage, which keeps of a new access token what is left. */
+function keeping(storage: Storage, left: (token: Stored) => Stored): Storage {
+  const create: Storage["accessTokens"]["create"] = (token, now) =>
+    storage.accessTokens.create(left(token), now);
+  return { ...storage, accessTokens: { ...storage.accessTokens, create } };
+}
+
 type FindRefreshToken = Storage["refreshTokens"]["find"];
 
 /** The same storage with another way to look for refresh tokens. */
@@ -105,6 +114,26 @@ const others: Readonly<Record<string, Mistake>> = {
     names: ["present an identity assertion", "revoke the subject"],
     found: /"revoke the subject" has resolved, and an access token of the vouched person still works/,
     plant: blindTo(subjectEndKey("alice")),
+  },
+  "an exchanged token forgets who acts": {
+    names: ["exchange", "revoke the client"],
+    found: /"revoke the client" has resolved, and an access token of the resource server still works/,
+    plant: (storage) => keeping(storage, ({ actor: _actor, ...token }) => token),
+  },
+  "an exchanged token forgets of what it was made": {
+    names: ["exchange", "take back a part"],
+    found: /writing was taken back, and an access token of the resource server has it/,
+    plant: (storage) => keeping(storage, (token) => ({ ...token, authorizationScopes: ["orders:read"] })),
+  },
+  "an exchanged token does not carry the end mark of its client": {
+    names: ["exchange", "revoke the resource server"],
+    found: /an access token of the resource server was acknowledged and no longer works/,
+    plant: (storage) => keeping(storage, ({ clientEndMark: _mark, ...token }) => token),
+  },
+  "an end of the other API is not seen by what was exchanged": {
+    names: ["exchange", "end the other API"],
+    found: /"end the other API" has resolved, and an access token of the resource server still works/,
+    plant: (storage) => ({ ...storage, endMarks: { ...storage.endMarks, save: async () => undefined } }),
   },
   "a pushed request is used up by each browser": {
     names: ["approve the pushed request", "approve the pushed request elsewhere"],

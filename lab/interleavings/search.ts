@@ -87,11 +87,15 @@ async function touchedBy(name: OperationName, setting: Setting): Promise<readonl
 
 const isOfPushed = (name: OperationName): boolean => operationOf(name).needs === "pushed request";
 const isOfBound = (name: OperationName): boolean => operationOf(name).needs === "bound client";
+const isOfExchange = (name: OperationName): boolean => operationOf(name).needs === "resource server";
 const isFinal = (name: OperationName): boolean => /^(?:erase|delete|expire)/.test(name);
 
 /** What touches everything has something to do with these only: the others are not signed, not derived, or have run out by `expire`. */
 const relatives: Partial<Record<OperationName, (name: OperationName) => boolean>> = {
   "registrations expire": (name) => operationOf(name).needs === "registered client",
+  exchange: (name) => isOfExchange(name) || operationOf(name).needs === undefined,
+  "revoke the resource server": isOfExchange,
+  "end the other API": isOfExchange,
   // "refresh" has met the others
   "refresh with the key": isOfBound,
   "refresh without the key": isOfBound,

@@ -21,6 +21,9 @@ import type { NarrowPorts } from "../../lib/end-user/narrow";
 import type { ConsentDecision, EndUserPort } from "../../lib/end-user/port";
 import { vouchedPerson } from "../../lib/end-user/vouched-person";
 import type { PushedRequest } from "../../lib/protocol/authorization-request";
+import { accessTokenType } from "../../lib/protocol/access-token";
+import { exchangeGrant } from "../../lib/protocol/client";
+import type { Issuer } from "../../lib/protocol/issuer";
 import { parametersFromObject } from "../../lib/protocol/parameters";
 import { idTokenSigner, jwtSigner } from "../../lib/signing/jwt-signer";
 import { idTokenIssuer } from "../../lib/tokens/identity";
@@ -81,7 +84,7 @@ type AllPorts = AuthorizationPorts & ClientEndpointPorts & NarrowPorts & Registr
 
 /** How clients are looked up: those of the table, and those that have registered themselves. */
 function lookupOf(
-  { issuer, now: clock }: Host,
+  { issuer, stock, now: clock }: Host,
   {
     storage,
     lagSeconds,
@@ -99,7 +102,13 @@ function lookupOf(
     redirectSchemes: [],
     insecureLoopback: false,
   });
-  return clientLookup(storage, { lagSeconds, clock, redirectSchemes: [], apis: [issuer.api], selfDescribed });
+  return clientLookup(storage, {
+    lagSeconds,
+    clock,
+    redirectSchemes: [],
+    apis: [issuer.api, stock.api],
+    selfDescribed,
+  });
 }
 
 function portsOf(host: Host, { name, lagSeconds, word = { kind: "issue" } }: ProcessOptions) {
@@ -275,29 +284,40 @@ function withRoomFor(
   return { clientRegistrations: { ...clientRegistrations, create } };
 }
 
-function clientRequestsOf({ issuer }: Host, { ports, events }: ReturnType<typeof portsOf>) {
+function clientRequestsOf({ issuer: own, stock }: Host, { ports, events }: ReturnType<typeof portsOf>) {
+  async function post(
+    endpoint: keyof typeof endpoints,
+    fields: Record<string, string>,
+    { issuer = own, headers = {} }: { issuer?: Issuer; headers?: Readonly<Record<string, string>> },
+  ): Promise<Outcome> {
+    const isOther = "client_id" in fields || "client_assertion" in fields;
+    const parameters = parametersFromObject({
+      ...(!isOther && { client_id: client.clientId, client_secret: clientSecret }),
+      ...fields,
+    });
+    const request = { issuer, parameters, url: "/", headers };
+    const { response: answer } = await answerClient(ports, { endpoint: endpoints[endpoint], request });
+    const body = answer.body as Readonly<Record<string, unknown>>;
+    if (answer.status === 200) return { kind: "done", body };
+    return {
+      kind: answer.status >= 500 ? "failed" : "refused",
+      error: String(body["error"]),
+      description: String(body["error_description"]),
+    };
+  }
   return {
+    /** The resource server exchanges a token that it was called with. */
+    exchange(this: void, token: string): Promise<Outcome> {
+      const fields = { subject_token: token, subject_token_type: accessTokenType };
+      const proof = { client_id: "orders-api", client_secret: clientSecret };
+      return post("token", { grant_type: exchangeGrant, ...proof, ...fields }, { issuer: stock });
+    },
     /** A request of the client of the family, unless the fields name another one or present an assertion. */
-    async post(
+    post: (
       endpoint: keyof typeof endpoints,
       fields: Record<string, string>,
       headers: Readonly<Record<string, string>> = {},
-    ): Promise<Outcome> {
-      const isOther = "client_id" in fields || "client_assertion" in fields;
-      const parameters = parametersFromObject({
-        ...(!isOther && { client_id: client.clientId, client_secret: clientSecret }),
-        ...fields,
-      });
-      const request = { issuer, parameters, url: "/", headers };
-      const { response: answer } = await answerClient(ports, { endpoint: endpoints[endpoint], request });
-      const body = answer.body as Readonly<Record<string, unknown>>;
-      if (answer.status === 200) return { kind: "done", body };
-      return {
-        kind: answer.status >= 500 ? "failed" : "refused",
-        error: String(body["error"]),
-        description: String(body["error_description"]),
-      };
-    },
+    ): Promise<Outcome> => post(endpoint, fields, { headers }),
     /** Registers a client of a stranger. There is room for so many at most. */
     async register({ room = 10_000 }: { readonly room?: number } = {}): Promise<Outcome> {
       const value = {
@@ -309,7 +329,7 @@ function clientRequestsOf({ issuer }: Host, { ports, events }: ReturnType<typeof
       const message = { kind: "json", value } as const;
       const req = {} as IncomingMessage;
       const bounded = { ...ports, storage: withRoomFor(room, ports.storage) };
-      const { status, body } = await registrationEndpoint(bounded, { issuer, req, message });
+      const { status, body } = await registrationEndpoint(bounded, { issuer: own, req, message });
       if (status === 201) return { kind: "done", body: body as Readonly<Record<string, unknown>> };
       // a table that is full is no failure, though the client hears 503
       const isRefusal = events.at(-1)?.kind === "registration-refused";
@@ -324,6 +344,7 @@ export function newProcess(host: Host, options: ProcessOptions) {
   const { ports, events, held } = bound;
   const { lagSeconds: revocationLagSeconds } = options;
   const verify = accessTokenVerifier(ports, { api: host.issuer.api, revocationLagSeconds });
+  const verifyOfStock = accessTokenVerifier(ports, { api: host.stock.api, revocationLagSeconds });
   return {
     ports,
     events,
@@ -346,8 +367,8 @@ export function newProcess(host: Host, options: ProcessOptions) {
      * The scopes of a token that an API behind this process accepts, `undefined` of another one. The API remembers those that it has
      * accepted for the lag.
      */
-    async scopeOf(accessToken: string): Promise<string | undefined> {
-      const verdict = await verify(accessToken);
+    async scopeOf(accessToken: string, api: "orders" | "stock" = "orders"): Promise<string | undefined> {
+      const verdict = await (api === "stock" ? verifyOfStock : verify)(accessToken);
       return verdict.kind === "valid" ? verdict.accessToken.scopes.join(" ") : undefined;
     },
     /** Looks up the client and accepts these tokens, so that both are remembered for the lag. */
