@@ -56,6 +56,14 @@ describe("the end of an exchanged token (RFC 7009 §2.1)", () => {
     expect(claimsOf(await exchanged(host, { token }))["authorization_scope"]).toBe("orders:write");
   });
 
+  it.each(["orders-api", "files"])("is not of what was made after the end of %s", async (ended) => {
+    const host = exchangeHost({ revocationLagSeconds: 0 });
+    const token = await ordersToken(host);
+    await (ended === "files" ? host.auth.apis.revoke(ended) : host.auth.clients.revoke(ended));
+    const made = await exchanged(host, { token });
+    expect((await callApi(host, "/files", made)).status).toBe(200);
+  });
+
   it("does not come with the subject token alone, but with its own revocation", async () => {
     const host = exchangeHost({ revocationLagSeconds: 0 });
     const token = await ordersToken(host);

@@ -4,6 +4,7 @@
 const access = require("./defects/access");
 const clients = require("./defects/clients");
 const edges = require("./defects/edges");
+const exchange = require("./defects/exchange");
 const grants = require("./defects/grants");
 const limits = require("./defects/limits");
 const openid = require("./defects/openid");
@@ -20,6 +21,8 @@ const people = require("./defects/people");
  */
 
 /** @type {readonly Defect[]} */
-const defects = [grants, clients, limits, access, openid, people, edges].flatMap((area) => area.defects);
+const defects = [grants, clients, limits, access, openid, people, exchange, edges].flatMap(
+  (area) => area.defects,
+);
 
 module.exports = { defects };
