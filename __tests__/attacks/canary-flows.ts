@@ -22,6 +22,7 @@ import { stopClock } from "../hosts/clock";
 import { signedIn, signedOut } from "../hosts/host";
 import { callApi, obtainCode, obtainTokens, type Tokens } from "../browser/journey";
 import { type ProofChanges, proofOf } from "../requests/dpop-proofs";
+import { askForDevice, type DeviceCodes, poll, typeCode } from "../requests/device-requests";
 import { push, visitPushed } from "../requests/pushed-requests";
 import { codeFor, redeemAs, register, registered, webMetadata } from "../requests/registration";
 
@@ -96,6 +97,23 @@ async function pushedAndBound(world: World): Promise<void> {
       .set({ Authorization: `DPoP ${token}`, DPoP });
 }
 
+/** A device that gets tokens, and one that hears of a no; and codes that lead nowhere. */
+async function devices(world: World): Promise<void> {
+  for (const decision of ["approve", "deny"] as const) {
+    const fields = { client_id: "tv" };
+    const asked = await askForDevice(world, { fields });
+    const { device_code = world.canary(), user_code = "BBBB-BBBB" } = asked.body as Partial<DeviceCodes>;
+    // what stands before the dot is the id of the authorization
+    world.secrets.mark("device code", device_code.split(".").at(-1) ?? "");
+    await poll(world, { device_code }, { fields });
+    const browser = world.browser();
+    await typeCode(browser, { user_code: "BBBB-BBBB" });
+    await browser.answer(await typeCode(browser, { user_code }), decision);
+    for (const code of [device_code, device_code, world.canary()])
+      await poll(world, { device_code: code }, { fields });
+  }
+}
+
 /** Every grant, by every kind of client, for every format of access tokens. */
 export async function allGrants(world: World): Promise<void> {
   for (const client of ["web", "native", "spa"] as const) {
@@ -108,6 +126,7 @@ export async function allGrants(world: World): Promise<void> {
   await assert(world);
   await registration(world);
   await pushedAndBound(world);
+  await devices(world);
   await world.auth.consents.list("alice");
   const ofWeb = { subject: "alice", clientId: "web", apiId: "orders" };
   await world.auth.consents.narrow({ ...ofWeb, scopes: ["orders:read"] });

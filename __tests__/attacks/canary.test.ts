@@ -116,6 +116,7 @@ describe("the search for secrets", () => {
       "client secret",
       "code",
       "code verifier",
+      "device code",
       "form token",
       "interaction cookie",
       "presented value",

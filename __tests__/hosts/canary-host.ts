@@ -12,6 +12,7 @@ import { keyed } from "../requests/client-assertions";
 import { clients, machineSecret, otherSecret, webSecret } from "./clients";
 import { stopClock } from "./clock";
 import { testHost, type TestHost } from "./host";
+import { deviceGrant } from "../requests/device-requests";
 import { apisWithRegistration } from "../requests/registration";
 import {
   deepText,
@@ -91,6 +92,13 @@ export const human: Client = {
   secretDigests: [`scrypt:ln=14,r=8,p=1:${salt.toString("base64url")}:${hash.toString("base64url")}`],
 };
 
+/** A client that asks as a device. */
+export const television: Client = {
+  ...clients.native,
+  clientId: "tv",
+  subscriptions: { orders: { grantTypes: [deviceGrant] } },
+};
+
 /** The key that signs. */
 export const signingKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 
@@ -138,10 +146,13 @@ function watchOutput(): () => string {
   return () => spies.map(({ mock }) => deepText(mock.calls)).join("\n");
 }
 
-/** The APIs of the host: at `orders`, requests may be pushed and tokens bound. */
+/** The APIs of the host: at `orders`, requests may be pushed, tokens bound, and devices may ask. */
 function highApis(): AuthServerOptions["apis"] {
   const { orders, ...others } = apisWithRegistration({}) as Required<AuthServerOptions["apis"]>;
-  return { ...others, orders: { ...orders, pushedRequests: "optional", dpop: {} } as never };
+  return {
+    ...others,
+    orders: { ...orders, pushedRequests: "optional", dpop: {}, deviceAuthorization: true } as never,
+  };
 }
 
 /** Such a host, with the clock stopped. */
@@ -168,7 +179,7 @@ export function newWorld({ broken, records, before, ...options }: WorldOptions =
     if (found.length > 0) leaks.push({ found, ...written });
     markAnswer(secrets, written);
   };
-  const memory = memoryStorage({ clients: records ?? [...Object.values(clients), human, keyed] });
+  const memory = memoryStorage({ clients: records ?? [...Object.values(clients), human, keyed, television] });
   const host = testHost({
     secrets: sealing,
     signingKeys: [signingKey.export({ type: "pkcs8", format: "pem" }) as string, retiredKey],
