@@ -18,7 +18,8 @@ export type Part =
   | "pushed request"
   | "bound client"
   | "identity provider"
-  | "resource server";
+  | "resource server"
+  | "device";
 
 /** Whose a text is. */
 export type Owner =
@@ -53,6 +54,16 @@ interface RegisteredClient {
   readonly page: NamedPage;
 }
 
+/** What two devices of the client have. */
+interface Devices {
+  /** The code of one that nobody has answered. */
+  readonly open: string;
+  /** The pages that two browsers show of it. */
+  readonly pages: readonly [one: NamedPage, other: NamedPage];
+  /** The code of one that Alice has said yes to. */
+  readonly approved: string;
+}
+
 /** What there is before operations begin. */
 export interface Family {
   readonly format: Format;
@@ -72,6 +83,7 @@ export interface Family {
   readonly registered: RegisteredClient;
   /** The refresh tokens of a client whose tokens are bound to a key: the one before was used. */
   readonly boundTokens: readonly [used: string, current: string];
+  readonly devices: Devices;
   /** The pages that two browsers show of one pushed request. Nothing of it is stored. */
   readonly pushedPages: readonly [one: NamedPage, other: NamedPage];
   readonly writes: Readonly<Record<"family" | Part, readonly Write[]>>;
@@ -112,7 +124,7 @@ function recording(storage: Storage): { storage: Storage; taken: () => readonly 
 
 function textOf(
   { body = {} }: Outcome,
-  name: "access_token" | "refresh_token" | "client_id" | "client_secret",
+  name: "access_token" | "refresh_token" | "client_id" | "client_secret" | "device_code" | "user_code",
 ): string {
   const text = body[name];
   if (typeof text !== "string") throw new Error(`the preparation got no ${name}`);
@@ -144,7 +156,7 @@ async function newTokens(
   };
 }
 
-type Others = "ownToken" | "other" | "registered" | "pushedPages" | "boundTokens";
+type Others = "ownToken" | "other" | "registered" | "pushedPages" | "boundTokens" | "devices";
 
 async function newOtherContext(process: Process): Promise<OtherContext> {
   const visit: Visit = { context: otherContext };
@@ -167,6 +179,17 @@ async function newRegisteredClient(process: Process): Promise<RegisteredClient> 
     credentials: { client_id: clientId, client_secret: textOf(registered, "client_secret") },
     page: await process.show("orders:read", { client: { clientId, redirectUris } }),
   };
+}
+
+async function newDevices(process: Process): Promise<Devices> {
+  const ask = async (): Promise<{ readonly code: string; readonly show: () => Promise<NamedPage> }> => {
+    const asked = await process.post("device", { scope: "orders:read" });
+    const device = { userCode: textOf(asked, "user_code") };
+    return { code: textOf(asked, "device_code"), show: () => process.show("orders:read", { device }) };
+  };
+  const [open, approved] = [await ask(), await ask()];
+  await process.answer(await approved.show(), "yes");
+  return { open: open.code, pages: [await open.show(), await open.show()], approved: approved.code };
 }
 
 async function newBoundTokens(
@@ -200,6 +223,8 @@ export async function newFamily(format: Format): Promise<Family> {
   const ofRegistered = taken();
   const boundTokens = await newBoundTokens(process, { issuer: plain.issuer.identifier, now: plain.now() });
   const ofBound = taken();
+  const devices = await newDevices(process);
+  const ofDevices = taken();
   const pushed = { key: digestToken("pushed"), expiresAt: plain.now() + 300 };
   const pushing = (): Promise<NamedPage> => process.show(familyScopes[format].ofCode, { pushed });
   return {
@@ -210,6 +235,7 @@ export async function newFamily(format: Format): Promise<Family> {
     registered,
     pushedPages: [await pushing(), await pushing()],
     boundTokens,
+    devices,
     writes: {
       family: ofFamily,
       "client itself": ofItself,
@@ -219,6 +245,7 @@ export async function newFamily(format: Format): Promise<Family> {
       "bound client": ofBound,
       "identity provider": [],
       "resource server": [],
+      device: ofDevices,
     },
   };
 }

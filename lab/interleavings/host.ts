@@ -46,6 +46,9 @@ const lifetimes = { ...defaultLifetimes, refreshRetrySeconds: 30 };
 /** Clients may have their tokens bound to a key. */
 const dpop = { required: false };
 
+/** And people may answer devices. */
+const deviceAuthorization = true;
+
 const openid: ApiOpenId = { claims: standardClaims, idTokenAlgorithm: "ES256", audiences: [] };
 
 /** With `openid`, people sign in to the client. */
@@ -66,10 +69,11 @@ const vouchedIssuer = (api: Parameters<typeof issuerRecord>[0]): Issuer => ({
 
 /** The issuer whose access tokens have this form. */
 export const issuers: Readonly<Record<Format, Issuer>> = {
-  opaque: vouchedIssuer({ accessTokenFormat: "opaque", lifetimes, dpop }),
-  jwt: vouchedIssuer({ accessTokenFormat: "jwt", lifetimes, dpop }),
+  opaque: vouchedIssuer({ accessTokenFormat: "opaque", lifetimes, dpop, deviceAuthorization }),
+  jwt: vouchedIssuer({ accessTokenFormat: "jwt", lifetimes, dpop, deviceAuthorization }),
   openid: vouchedIssuer({
     dpop,
+    deviceAuthorization,
     accessTokenFormat: "opaque",
     lifetimes,
     openid,

@@ -1,6 +1,6 @@
-/** What must hold of clients that have registered themselves, and of a client that presents an assertion twice. RFC 7591 §3, 7523 §3. */
+/** What must hold of clients that have registered themselves, of devices, and of a client that presents an assertion twice. RFC 7591 §3, 7523 §3, 8628 §3.5. */
 import { naming, proving } from "./bound-client";
-import { type Case, has, isFaulty, isLongAgo } from "./loot";
+import { type Case, has, isFaulty, isLongAgo, type Ran } from "./loot";
 import { operationOf } from "./operations";
 import type { Process } from "./server";
 
@@ -53,6 +53,19 @@ export async function boundTokens(all: Case, process: Process): Promise<readonly
   return [
     ...thieves.map(({ name }) => `"${name}" got tokens`),
     ...(kind === "done" ? [] : ["a client with its key can no longer refresh, though nobody else has it"]),
+  ];
+}
+
+const isDone = ({ outcome }: Ran): boolean => outcome?.kind === "done";
+
+/** Of two browsers with the code of one device, one answers it. A device gets nothing before somebody has said yes, or after a no. */
+export function deviceOnes({ ran }: Case): readonly string[] {
+  const yes = ran.filter((one) => one.name.startsWith("approve the device") && isDone(one));
+  const given = ran.some((one) => one.name === "poll" && isDone(one));
+  const isApproving = ran.some(({ name }) => name.startsWith("approve the device"));
+  return [
+    ...(new Set(yes.map(({ name }) => name)).size > 1 ? ["two browsers have answered one device"] : []),
+    ...(given && !isApproving ? ["a device got tokens, and nobody has said yes"] : []),
   ];
 }
 

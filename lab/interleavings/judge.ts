@@ -2,7 +2,7 @@
 import { listAuthorizations, listConsents } from "../../lib/end-user/list-authorizations";
 import { authorizationOf, type Held, otherSelection, type Owner, visitOf } from "./family";
 import { familyScopes } from "./host";
-import { assertions, boundTokens, registrations, vouchedOnes } from "./judge-clients";
+import { assertions, boundTokens, deviceOnes, registrations, vouchedOnes } from "./judge-clients";
 import { identities } from "./judge-identity";
 import {
   broughtBy,
@@ -93,7 +93,10 @@ function mayHaveEnded(all: Case, held: Held): boolean {
       authorizationOf(presents(family)) === held.authorizationId,
   );
   const isPart = held.owner === "resource server" && takersOf(all, "family").length > 0;
-  return byReplay || isPart || endsOf(all, held).length > 0 || isReplayed(all, held);
+  // who has said yes was told that it failed, though the device may have asked in between
+  const byFailure =
+    held.owner === "device" && ran.some(({ faultAt }) => faultAt === "authorizationCodes.create");
+  return byReplay || isPart || byFailure || endsOf(all, held).length > 0 || isReplayed(all, held);
 }
 
 const named = ({ kind, owner }: Held): string =>
@@ -183,9 +186,13 @@ async function takenBack(
 
 /** A code or a refresh token has one living successor at most, and is not used without having one. */
 function successors(all: Case, living: readonly Held[]): readonly string[] {
-  const { ran, family } = all;
-  const codes = ran.filter(({ name, outcome }) => name === "redeem" && outcome?.kind === "done");
-  const twice = codes.length > 1 ? ["a code has bought tokens twice"] : [];
+  const { family } = all;
+  const { code, devices } = family;
+  const twice = [code, devices.open, devices.approved].flatMap((text) =>
+    usesOf(all, text).filter(({ outcome }) => outcome?.kind === "done").length > 1
+      ? ["a code has bought tokens twice"]
+      : [],
+  );
   const [ofTokens] = family.authorizationIds;
   const refreshTokens = living.filter(
     ({ kind, authorizationId }) => kind === "refresh token" && authorizationId === ofTokens,
@@ -197,13 +204,23 @@ function successors(all: Case, living: readonly Held[]): readonly string[] {
 /** Whether an access token or a code must still work, by time alone. */
 const mayHaveExpired = (all: Case, { kind }: Held): boolean => kind !== "refresh token" && isLongAgo(all);
 
+/** The operations that present this code. */
+function usesOf({ ran, family: { code, devices } }: Case, text: string): readonly Ran[] {
+  const byName = {
+    redeem: code,
+    poll: devices.open,
+    "poll for what is approved": devices.approved,
+  } as const;
+  return ran.filter(({ name }) => name in byName && byName[name as keyof typeof byName] === text);
+}
+
 /** True for a text that something has used up, or may have. */
 function mayBeSpent(
   all: Case,
   { held: { kind, text }, loot }: { held: Held; loot: readonly Held[] },
 ): boolean {
   const { family, ran } = all;
-  if (kind === "code") return text === family.code && has(all, "redeem");
+  if (kind === "code") return usesOf(all, text).length > 0;
   if (kind === "access token") return false;
   const last = loot.findLast(
     (held) => held.kind === kind && authorizationOf(held.text) === authorizationOf(text),
@@ -230,6 +247,8 @@ async function repeated(all: Case, process: Process): Promise<readonly string[]>
   const problems: string[] = [];
   for (const { name, operation, outcome, faultAt } of ran) {
     if (faultAt === undefined || outcome?.kind === "done" || !operation.presents) continue;
+    // a device asks again anyway
+    if (operation.needs === "device") continue;
     const text = operation.presents(family);
     const kind = name === "redeem" ? "code" : "refresh token";
     const held: Held = { kind, text, owner: "family", authorizationId: authorizationOf(text) };
@@ -379,6 +398,7 @@ const pages: readonly {
     yes: ["approve the registered client", "visit the registered client silently"],
     owner: "registered client",
   },
+  { no: ["deny the device"], yes: ["approve the device", "approve the device elsewhere"] },
 ];
 
 /** Once the client was told a no, the page gives nothing, and nobody remembers a yes of it. */
@@ -405,12 +425,8 @@ async function noes(all: Case, process: Process): Promise<readonly string[]> {
   host.signIn("in");
   problems.push(...(await widened(all, process)), ...(await toldNoes(all, process)));
   const owners = parts.filter(
-    (part) =>
-      part !== "client itself" &&
-      part !== "pushed request" &&
-      part !== "bound client" &&
-      part !== "identity provider" &&
-      part !== "resource server",
+    (part): part is "other context" | "registered client" =>
+      part === "other context" || part === "registered client",
   );
   for (const owner of ["family", ...owners] as const) {
     problems.push(...(await consentAt(all, { process, owner })));
@@ -498,7 +514,12 @@ export async function judged(all: Case, lateCalls: () => Promise<void>): Promise
   host.advance(lagSeconds);
   const process = newProcess(host, { name: "after", lagSeconds: 0 });
   const loot = lootOf(all);
-  const spoken = [...all.ran.flatMap((one) => told(all, one)), ...falseAlarms(all), ...pushedOnes(all)];
+  const spoken = [
+    ...all.ran.flatMap((one) => told(all, one)),
+    ...falseAlarms(all),
+    ...pushedOnes(all),
+    ...deviceOnes(all),
+  ];
   const again = await repeated(all, process);
   const consents = await noes(all, process);
   // read before codes are presented, which may be a replay

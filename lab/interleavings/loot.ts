@@ -1,4 +1,5 @@
 /** What clients have by the end, and what of it still works: the real server is asked. */
+import { deviceCodeGrantType } from "../../lib/protocol/device";
 import { authorizationOf, type Family, type Held, type Part, visitOf } from "./family";
 import type { Host } from "./host";
 import type { Operation } from "./operation";
@@ -49,12 +50,20 @@ export function isAcknowledged({ operation: { word }, outcome, events }: Ran): b
 }
 
 function partsOfLoot({ family, parts }: Case): readonly Held[] {
-  const { ownToken, other } = family;
+  const { ownToken, other, devices } = family;
+  const { approved } = devices;
   const { authorizationId } = other;
   const own: Held = { kind: "access token", text: ownToken, owner: "client itself" };
   const inOther = { owner: "other context", authorizationId } as const;
+  const ofDevice: Held = {
+    kind: "code",
+    text: approved,
+    owner: "device",
+    authorizationId: authorizationOf(approved),
+  };
   return [
     ...(parts.includes("client itself") ? [own] : []),
+    ...(parts.includes("device") ? [ofDevice] : []),
     ...(parts.includes("other context")
       ? ([
           { kind: "access token", text: other.accessToken, ...inOther },
@@ -107,6 +116,10 @@ export interface Living extends Held {
 
 const apiOf = (owner: Held["owner"]): "orders" | "stock" =>
   owner === "resource server" ? "stock" : "orders";
+/** The parameters with which a device asks for its tokens. @rfc 8628 §3.4 */
+export function redeemingDevice(code: string): Readonly<Record<string, string>> {
+  return { grant_type: deviceCodeGrantType, device_code: code };
+}
 
 /** Which scopes the text still has; `undefined` when it no longer works. */
 async function scopeOf(
@@ -116,7 +129,8 @@ async function scopeOf(
   if (kind === "access token") return process.scopeOf(text, apiOf(owner));
   const by = owner === "registered client" ? family.registered.credentials : {};
   if (kind === "code") {
-    const fields = { grant_type: "authorization_code", code: text, ...by };
+    const fields =
+      owner === "device" ? redeemingDevice(text) : { grant_type: "authorization_code", code: text, ...by };
     const { kind: answer, body } = await process.post("token", fields);
     return answer === "done" ? String(body?.["scope"]) : undefined;
   }

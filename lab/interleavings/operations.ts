@@ -13,6 +13,7 @@ import { authorizationOf, type Family, type Held, otherSelection, type Owner, vi
 import { changedClient, client, clientEnd, type Host, start } from "./host";
 import { sameAssertion } from "./keyed-client";
 import { vouching } from "./identity-provider";
+import { redeemingDevice } from "./loot";
 import type { Operation, Scene } from "./operation";
 import { naming, proving } from "./bound-client";
 import type { Outcome, Process } from "./server";
@@ -65,13 +66,13 @@ const isOf =
     owners.includes(owner);
 
 /** Everything that a person has allowed. */
-const ofPeople: readonly Owner[] = ["family", "other context", "registered client"];
+const ofPeople: readonly Owner[] = ["family", "other context", "registered client", "device"];
 
 /** Everything of the client of the family, with or without a person. */
-const ofClient = isOf("family", "other context", "client itself", "vouched person");
+const ofClient = isOf("family", "other context", "client itself", "device", "vouched person");
 
 /** What a person has allowed that client. */
-const allowedClient: readonly Owner[] = ["family", "other context"];
+const allowedClient: readonly Owner[] = ["family", "other context", "device"];
 
 /** What an identity provider has allowed it for the person. It is no consent, so it may do that again. */
 const vouched: Owner = "vouched person";
@@ -117,6 +118,19 @@ async function deleteClient({ host, process }: Scene): Promise<Outcome> {
   return { kind: "done" };
 }
 
+/** The person says yes to the open device. Its code is good from then on. */
+const answeringDevice = (place: 0 | 1): Operation => ({
+  needs: "device",
+  begin: async ({ process, family: { devices } }) => {
+    const outcome = await process.answer(devices.pages[place], "yes");
+    // the second click of a person is shown the same page, and acknowledges nothing
+    const isGranted = process.events.some(({ kind }) => kind === "authorization-granted");
+    return isGranted ? { ...outcome, code: devices.open } : outcome;
+  },
+  brings: "device",
+  succeeds: ["authorization-granted", undefined],
+});
+
 /** All operations. */
 export const operations = {
   redeem: {
@@ -150,8 +164,8 @@ export const operations = {
       ended(
         withdrawConsent(process.ports, { selection: { ...selection, contextKey: "" }, longestLifeSeconds }),
       ),
-    ends: isOf("family", vouched),
-    takesConsent: ["family"],
+    ends: isOf("family", "device", vouched),
+    takesConsent: ["family", "device"],
     succeeds: ["consent-revoked", "nothing-to-revoke"],
   },
   "take back a part": {
@@ -371,6 +385,29 @@ export const operations = {
     ends: isOf("resource server"),
     sparesLater: true,
     succeeds: ["api-ended"],
+  },
+
+  // a device, and the pages that two browsers show of it
+  poll: {
+    needs: "device",
+    begin: ({ process, family }) => process.post("token", redeemingDevice(family.devices.open)),
+    brings: "device",
+    succeeds: ["token-issued"],
+    presents: ({ devices }) => devices.open,
+  },
+  "poll for what is approved": {
+    needs: "device",
+    begin: ({ process, family }) => process.post("token", redeemingDevice(family.devices.approved)),
+    brings: "device",
+    succeeds: ["token-issued"],
+    presents: ({ devices }) => devices.approved,
+  },
+  "approve the device": answeringDevice(0),
+  "approve the device elsewhere": answeringDevice(1),
+  "deny the device": {
+    needs: "device",
+    begin: ({ process, family }) => process.answer(family.devices.pages[0], "no"),
+    succeeds: [],
   },
 
   // what the host says about a token, after some time

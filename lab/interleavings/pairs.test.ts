@@ -18,6 +18,8 @@ const refused: readonly OperationName[] = [
   "visit the registered client silently",
   "refresh without the key",
   "replay without the key",
+  "poll",
+  "deny the device",
 ];
 
 describe("an operation alone", () => {

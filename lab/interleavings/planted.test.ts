@@ -157,6 +157,40 @@ const others: Readonly<Record<string, Mistake>> = {
     found: /a pushed request was used up, and nobody got a code/,
     plant: (storage) => withParked(storage, { create: async () => "taken" }),
   },
+  "a device is answered by each browser": {
+    names: ["approve the device", "approve the device elsewhere"],
+    found: /two browsers have answered one device/,
+    plant: (storage) => withParked(storage, { close: async () => "closed" }),
+  },
+  "a device is looked for before its answer is stored": {
+    names: ["approve the device", "approve the device elsewhere"],
+    found: /two browsers have answered one device/,
+    plant: (storage) =>
+      withParked(storage, {
+        async close(step, now) {
+          if ((await storage.parkedRequests?.find(step.key, now))?.state !== "open") return "not-open";
+          await storage.parkedRequests?.close(step, now);
+          return "closed";
+        },
+      }),
+  },
+  "a no to a device is forgotten": {
+    names: ["deny the device", "approve the device elsewhere"],
+    found: /a no was told, and "approve the device elsewhere" gave a code/,
+    plant: (storage) =>
+      withParked(storage, {
+        close: async (step, now) =>
+          step.as === "denied" ? "closed" : (storage.parkedRequests as Parked).close(step, now),
+      }),
+  },
+  "the code of a device buys tokens at each poll": {
+    names: ["poll for what is approved", "poll for what is approved"],
+    found: /a code has bought tokens twice/,
+    plant: ({ authorizationCodes, ...storage }) => ({
+      ...storage,
+      authorizationCodes: { ...authorizationCodes, consume: async () => "consumed" },
+    }),
+  },
   "the token of a client itself does not carry its end mark": {
     names: ["ask for the client itself", "revoke the client"],
     found: /an access token of the client itself was acknowledged and no longer works/,

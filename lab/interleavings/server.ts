@@ -12,6 +12,7 @@ import {
   firstVisit,
 } from "../../lib/endpoints/authorization";
 import { answerClient, type ClientEndpointPorts } from "../../lib/endpoints/client-endpoint";
+import { deviceRequests } from "../../lib/endpoints/device-authorization";
 import { introspectionEndpoint } from "../../lib/endpoints/introspection";
 import { userinfoEndpoint } from "../../lib/bearer/userinfo";
 import { registrationEndpoint, type RegistrationPorts } from "../../lib/endpoints/registration";
@@ -24,6 +25,7 @@ import type { PushedRequest } from "../../lib/protocol/authorization-request";
 import { accessTokenType } from "../../lib/protocol/access-token";
 import { exchangeGrant } from "../../lib/protocol/client";
 import type { Issuer } from "../../lib/protocol/issuer";
+import type { DeviceInteraction } from "../../lib/protocol/device";
 import { parametersFromObject } from "../../lib/protocol/parameters";
 import { idTokenSigner, jwtSigner } from "../../lib/signing/jwt-signer";
 import { idTokenIssuer } from "../../lib/tokens/identity";
@@ -73,6 +75,8 @@ export interface Visit {
   readonly context?: AuthorizationContext;
   /** What the client has pushed. */
   readonly pushed?: PushedRequest;
+  /** The device that asks. */
+  readonly device?: DeviceInteraction;
 }
 
 const asItIs = (looks: IdentityLooks): IdentityLooks => looks;
@@ -134,6 +138,12 @@ function portsOf(host: Host, { name, lagSeconds, word = { kind: "issue" } }: Pro
   const clients = lookupOf(host, { storage, lagSeconds, adapter });
   const looks = (typeof name === "number" ? host.plantIdentity : asItIs)({ storage, clients });
   const idTokens = idTokenSigner(host.ring, clock);
+  const [randomId, randomToken] = [drawOf(`${name}`, 22), drawOf(`${name}`, 43)];
+  const emit = (event: Heard): void => void events.push(event);
+  const { parkedRequests } = storage;
+  if (!parkedRequests) throw new Error("this storage cannot keep what devices ask for");
+  const ofDevices = { clients, storage: { parkedRequests }, emit, clock, randomId, randomToken };
+  const devices = deviceRequests({ ...ofDevices, baseUrl: "https://host.example" });
   const adapters = new Map([[apiId, { claims: () => held("host.claims", () => claimsOfAlice) }]]);
   const accept = () =>
     held("host.accept", () =>
@@ -142,19 +152,20 @@ function portsOf(host: Host, { name, lagSeconds, word = { kind: "issue" } }: Pro
         : ({ kind: "denied" } as const),
     );
   const authMethods = { [host.issuer.authMethodId]: { identityAssertions: { issuers: {}, accept } } };
-  const ports: AllPorts = {
+  const ports: AllPorts & { readonly devices: typeof devices } = {
     storage,
     clients,
     signer: jwtSigner(host.ring, clock),
     idTokens,
     issueIdToken: openid && idTokenIssuer({ ...looks, signer: idTokens, adapters }),
     successors: host.successorsOf(drawOf(`${name} salt`, 22)),
-    emit: (event) => void events.push(event),
+    emit,
+    devices,
     clock,
     redirectSchemes: [],
     insecureLoopback: false,
-    randomId: drawOf(`${name}`, 22),
-    randomToken: drawOf(`${name}`, 43),
+    randomId,
+    randomToken,
     verifySecret,
     fetchKeys: async () => noKeysFound,
     identityAssertions: {
@@ -182,7 +193,9 @@ function outcomeOf(outcome: AuthorizationOutcome): Outcome {
   if (outcome.kind !== "answered") return { kind: "refused", error: outcome.kind };
   const { response } = outcome;
   if (response.kind === "error-page") return { kind: response.status >= 500 ? "failed" : "refused" };
-  if (response.kind !== "redirect") throw new Error("no client here asks for a form, and none is a device");
+  if (response.kind === "device-end")
+    return response.error === undefined ? { kind: "done" } : { kind: "refused", error: response.error };
+  if (response.kind === "form-post") throw new Error("no client here asks for a form");
   const { searchParams } = new URL(response.location);
   const [code, error] = [searchParams.get("code"), searchParams.get("error") ?? undefined];
   if (code !== null) return { kind: "done", code };
@@ -210,6 +223,7 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
 
   function authorize({ scope, client: by = client, ...more }: Authorizing): Promise<AuthorizationOutcome> {
     const { prompt, page, decision, context, pushed = page?.request.pushed } = more;
+    const { device = page?.request.target.device } = more;
     const parameters = parametersFromObject({
       client_id: by.clientId,
       response_type: "code",
@@ -221,13 +235,14 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
         code_challenge_method: "S256",
       }),
     });
-    const visit = { issuer, parameters, pushed, port: endUserIn(context) };
-    if (!page) return firstVisit(ports, visit);
+    const visit = { issuer, parameters, pushed, device, port: endUserIn(context) };
+    // whom a device sends comes from its page, and not from the client
+    if (!page && !device) return firstVisit(ports, visit);
     const back = {
       began: host.now(),
-      shown: page.request,
-      shownClient: page.request.client.selfDescription?.digest,
-      page: { name: page.name, shownTo: "alice" },
+      shown: page?.request ?? { requestedScopes: scope.split(" "), grantableScopes: scope.split(" ") },
+      shownClient: page?.request.client.selfDescription?.digest,
+      page: page ? { name: page.name, shownTo: "alice" } : { name: nameOfPage(), shownTo: undefined },
       decision,
       mustAsk: decision !== undefined,
       choosesAccount: false,
@@ -260,7 +275,7 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
       return outcomeOf(await authorize({ scope, client: by, page, decision, ...(context && { context }) }));
     },
     /** The no of a page of the host: `auth.deny`. */
-    async deny({ name }: NamedPage): Promise<Outcome> {
+    async deny({ name, request: { target } }: NamedPage): Promise<Outcome> {
       const parameters = parametersFromObject({
         client_id: client.clientId,
         response_type: "code",
@@ -268,7 +283,8 @@ function browserOf(host: Host, { ports, endUserIn }: ReturnType<typeof portsOf>)
         scope: "orders:write",
       });
       const page = { name, shownTo: "alice" };
-      const response = await denyAuthorization(ports, { issuer, parameters, page });
+      const { device } = target;
+      const response = await denyAuthorization(ports, { issuer, parameters, device, page });
       return outcomeOf({ kind: "answered", response, isDecided: true });
     },
   };
@@ -286,7 +302,7 @@ function withRoomFor(
 
 function clientRequestsOf({ issuer: own, stock }: Host, { ports, events }: ReturnType<typeof portsOf>) {
   async function post(
-    endpoint: keyof typeof endpoints,
+    endpoint: keyof typeof endpoints | "device",
     fields: Record<string, string>,
     { issuer = own, headers = {} }: { issuer?: Issuer; headers?: Readonly<Record<string, string>> },
   ): Promise<Outcome> {
@@ -296,7 +312,8 @@ function clientRequestsOf({ issuer: own, stock }: Host, { ports, events }: Retur
       ...fields,
     });
     const request = { issuer, parameters, url: "/", headers };
-    const { response: answer } = await answerClient(ports, { endpoint: endpoints[endpoint], request });
+    const asked = endpoint === "device" ? ports.devices.endpoint : endpoints[endpoint];
+    const { response: answer } = await answerClient(ports, { endpoint: asked, request });
     const body = answer.body as Readonly<Record<string, unknown>>;
     if (answer.status === 200) return { kind: "done", body };
     return {
@@ -314,7 +331,7 @@ function clientRequestsOf({ issuer: own, stock }: Host, { ports, events }: Retur
     },
     /** A request of the client of the family, unless the fields name another one or present an assertion. */
     post: (
-      endpoint: keyof typeof endpoints,
+      endpoint: keyof typeof endpoints | "device",
       fields: Record<string, string>,
       headers: Readonly<Record<string, string>> = {},
     ): Promise<Outcome> => post(endpoint, fields, { headers }),

@@ -31,6 +31,9 @@ const triples: readonly (readonly OperationName[])[] = [
   ["refresh to the host's no", "refresh", "retry"],
   ["refresh to the host's no", "redeem", "revoke the authorization of the tokens"],
   ["prove by the assertion", "prove by the assertion", "introspect by the assertion"],
+  ["approve the device", "deny the device", "poll"],
+  ["approve the device", "poll", "revoke the subject"],
+  ["poll for what is approved", "poll for what is approved", "withdraw"],
   // the short form has no time for these
   ...(isLong ? [...long, longest] : []),
 ];
