@@ -1,4 +1,5 @@
 import type { Client } from "../../lib";
+import { grantTypes } from "../../lib/protocol/client";
 import { checkClient, checkRedirectSchemes, isClientLink, ownClient } from "../../lib/clients/client-record";
 import { keyed } from "../requests/client-assertions";
 import { confidentialRecord, publicRecord } from "../records/records";
@@ -48,7 +49,7 @@ describe("what is said of a client record (RFC 6749 §2)", () => {
       { ...confidential, secretDigests: [Promise.resolve(digest)] },
     ],
     [
-      "subscriptions.orders.grantTypes.0 must be one of authorization_code, refresh_token, client_credentials",
+      `subscriptions.orders.grantTypes.0 must be one of ${grantTypes.join(", ")}`,
       { ...native, ...subscriptions({ grantTypes: ["implicit"] }) },
     ],
     [
