@@ -70,12 +70,13 @@ const AsyncFunction = Object.getPrototypeOf(async () => undefined).constructor a
   ...parts: readonly string[]
 ) => Body;
 
+/** The lines that a diff adds. */
+const linesOf = (diff: string): readonly string[] =>
+  [...diff.matchAll(/^\+\s*(.*)$/gm)].map(([, line = ""]) => line);
+
 describe("an API that calls another one for Alice", () => {
   const heading = "Call another API for a person";
   const [atServer = "", inApi = ""] = codeBelow(page, heading, "diff");
-  const linesOf = (diff: string): readonly string[] =>
-    [...diff.matchAll(/^\+\s*(.*)$/gm)].map(([, line = ""]) => line);
-
   it("changes nine lines", async () => {
     expect([...linesOf(atServer), ...linesOf(inApi)]).toHaveLength(9);
   });
