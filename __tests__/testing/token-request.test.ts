@@ -22,6 +22,7 @@ const nothing = {
   facts: {},
   context: undefined,
   claims: undefined,
+  actor: undefined,
   seconds: undefined,
   key: undefined,
   by: "mint",

@@ -7,8 +7,8 @@ import type { EpochSeconds } from "../protocol/time";
 import { parseTokenHandle } from "../protocol/token-value";
 import { boundedCache } from "../recall/bounded-cache";
 import { requireParameter } from "../requests/check-parameters";
+import { redeemCode } from "./authorization-code";
 import { type GrantPorts, invalidGrant, type PolledTooSoon } from "./grant";
-import { redeemCode } from "./redeem-code";
 
 /** Why a device gets no tokens yet, or none. */
 export const pollReasons = {

@@ -69,14 +69,14 @@ const defects = [
   },
   {
     name: "code counts in its last second",
-    file: "lib/grants/redeem-code.ts",
+    file: "lib/grants/authorization-code.ts",
     find: "if (code.redeemBefore <= now)",
     replace: "if (code.redeemBefore < now)",
     tests: ["grants/authorization-code"],
   },
   {
     name: "expiry of a code is looked at before its replay",
-    file: "lib/grants/redeem-code.ts",
+    file: "lib/grants/authorization-code.ts",
     find: "if (code.consumed) throw await refuseReplay(ports, presentation);",
     replace:
       "if (code.redeemBefore <= now) throw presented.expired(0);\n  if (code.consumed) throw await refuseReplay(ports, presentation);",
@@ -91,7 +91,7 @@ const defects = [
   },
   {
     name: "code is spent before the tokens are stored",
-    file: "lib/grants/redeem-code.ts",
+    file: "lib/grants/authorization-code.ts",
     find: `  const [accessToken] = await allStored([
     issueAccessToken(ports, { request, authorization, decided }),
     refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),
@@ -111,21 +111,21 @@ const defects = [
   },
   {
     name: "loser of a race for a code revokes nothing",
-    file: "lib/grants/redeem-code.ts",
+    file: "lib/grants/authorization-code.ts",
     find: 'if (outcome !== "consumed") throw presented.raced?.() ?? (await refuseReplay(ports, presentation));',
     replace: 'if (outcome !== "consumed") throw invalidGrant("used-before");',
     tests: ["grants/authorization-code"],
   },
   {
     name: "outcome of spending a code is not looked at",
-    file: "lib/grants/redeem-code.ts",
+    file: "lib/grants/authorization-code.ts",
     find: 'if (outcome !== "consumed") throw presented.raced?.() ?? (await refuseReplay(ports, presentation));',
     replace: "",
     tests: ["grants/authorization-code"],
   },
   {
     name: "scopes that were taken out of the subscription are issued for a code",
-    file: "lib/grants/redeem-code.ts",
+    file: "lib/grants/authorization-code.ts",
     find: "const scopes = stillRegistered(authorization.grantedScopes, request);",
     replace: "const scopes = authorization.grantedScopes;",
     tests: ["grants/authorization-code"],
@@ -322,7 +322,7 @@ const defects = [
   },
   {
     name: "refresh token for a client that may no longer refresh",
-    file: "lib/grants/redeem-code.ts",
+    file: "lib/grants/authorization-code.ts",
     find: "const refreshToken = mayRefresh\n",
     replace: "const refreshToken = mayRefresh || true\n",
     tests: ["attacks/stolen-code"],
