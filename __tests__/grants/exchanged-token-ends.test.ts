@@ -17,6 +17,7 @@ import {
   serviceOf,
 } from "../requests/exchanges";
 import { tokensOf } from "../requests/token-requests";
+import { intercept } from "../storage/slow-storage";
 
 describe("the end of an exchanged token (RFC 7009 §2.1)", () => {
   const scopes = { subject: "alice", clientId: "web", apiId: "orders" };
@@ -43,6 +44,20 @@ describe("the end of an exchanged token (RFC 7009 §2.1)", () => {
     await end(host, claimsOf(token)["authorization_id"] as string);
     expect((await callApi(host, "/files", made)).status).toBe(401);
     expect((await introspect(host, { pair: { api: "files" }, token: made })).body).toEqual({ active: false });
+  });
+
+  it("comes before it, where the authorization ends between two looks at it", async () => {
+    let looks = 0;
+    const storage = intercept(memoryStorage({ clients: exchangeClients }), async (name, call) => {
+      if (name !== "authorizations.find") return call();
+      looks += 1;
+      return looks === 2 ? undefined : call();
+    });
+    const host = exchangeHost({ storage, revocationLagSeconds: 0 });
+    const token = await ordersToken(host);
+    looks = 0;
+    expect((await exchange(host, { token })).body).toMatchObject({ error: "invalid_request" });
+    expect(host.events.at(-1)).toMatchObject({ kind: "token-refused", code: "subject-token-ended" });
   });
 
   it("does not come with the end of a scope that it was not made of", async () => {

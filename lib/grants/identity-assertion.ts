@@ -41,7 +41,8 @@ async function provenIdentity(
   const providers = providersOf(issuer);
   const problem = identityProblem(presented, { issuer, clientId, providers, now: clock() });
   if (problem !== undefined) throw identityRefusal(problem);
-  const { jwksUri = "" } = providers[presented.assertion.issuer] ?? {};
+  // it is listed: that was looked at just now
+  const { jwksUri } = providers[presented.assertion.issuer] as { readonly jwksUri: string };
   const ofHost = { isStranger: false, mayFetch: () => true } as const;
   const wrong = await signatureProblemAt(
     (question) => fetchKeys(jwksUri, { ...question, ...ofHost }),
@@ -122,11 +123,12 @@ export async function exchangeIdentityAssertion(
   ports: GrantPorts,
   request: ClientRequest,
 ): Promise<TokenResponse> {
-  const { identityAssertions: by, clock, emit } = ports;
+  const { clock, emit } = ports;
+  // an issuer has the grant only with them
+  const by = ports.identityAssertions as IdentityAssertionPorts;
   const { issuer, client, parameters, key, now } = request;
   const { clientId } = client;
   const text = requireParameter(parameters, "assertion");
-  if (!by) throw identityRefusal("identity-issuer-unknown");
   const presented = await provenIdentity(by, { text, issuer, clientId });
   const { assertion, boundKey, namesResource } = presented;
   if (boundKey !== undefined && boundKey !== key) throw identityRefusal("identity-key-not-proven");

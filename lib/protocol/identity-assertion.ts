@@ -204,7 +204,7 @@ export interface ExpectedIdentity {
 
 /** Which rule the claims break, or `undefined` when they are good. Whether the client has the key of `boundKey` is for the caller. */
 export function identityProblem(
-  { assertion, claims, namesResource }: PresentedIdentity,
+  { assertion, claims }: PresentedIdentity,
   { issuer, clientId, providers, now }: ExpectedIdentity,
 ): IdentityProblem | undefined {
   const { aud, client_id: ofClient, exp, iat, nbf = iat, resource } = claims;
@@ -215,7 +215,7 @@ export function identityProblem(
   if (now >= exp + toleranceSeconds) return "identity-assertion-expired";
   if (exp > latest + maxSecondsAhead) return "identity-assertion-lives-too-long";
   if (iat > latest || nbf > latest) return "identity-assertion-from-the-future";
-  if (namesResource && ![resource ?? []].flat().some((name) => isResourceOf(issuer, name)))
+  if (resource !== undefined && ![resource].flat().some((name) => isResourceOf(issuer, name)))
     return "identity-resource-differs";
   return "act" in claims || "authorization_details" in claims ? "identity-assertion-of-actor" : undefined;
 }

@@ -190,8 +190,9 @@ const refusalErrors: Readonly<Partial<Record<GrantType, OAuthErrorCode>>> = {
 };
 
 /** The refusal where the authorization has ended while the host was thinking. */
-export function endedMeanwhile(grantType: GrantType = "authorization_code"): OAuthError {
-  return new OAuthError(refusalErrors[grantType] ?? "invalid_grant", {
+export function endedMeanwhile(grantType?: GrantType): OAuthError {
+  const error = grantType === exchangeGrant ? "invalid_request" : "invalid_grant";
+  return new OAuthError(error, {
     description: "The authorization has ended.",
     ...because(decisionReasons, "revoked-during-decision"),
   });

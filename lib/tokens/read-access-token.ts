@@ -156,7 +156,7 @@ async function exchangedValidity(
   if (!authorization || !api?.issuers.includes(authorization.issuer))
     return ended("token-authorization-ended");
   const { clientId } = authorization;
-  const origin = { ...others, clientId, scopes: others.authorizationScopes ?? [] };
+  const origin = { ...others, clientId, scopes: others.authorizationScopes as readonly string[] };
   const validity = await validityOf(ports, { ...question, accessToken: origin, api });
   if (validity.kind === "ended" && validity.code !== "token-taken-back")
     return ended("token-authorization-ended");
