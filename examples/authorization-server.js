@@ -6,6 +6,7 @@ const path = require("node:path");
 const cookieParser = require("cookie-parser");
 const express = require("express");
 const { createAuthServer, memoryStorage } = require("authmount");
+const { rateLimit } = require("./device-guesses");
 
 const { ACCESS_TOKEN_SECONDS = "300" } = process.env;
 const form = `<!doctype html>
@@ -52,6 +53,8 @@ async function startAuthorizationServer(client) {
         accessTokenSeconds: Number(ACCESS_TOKEN_SECONDS),
         // clients that prove a key get tokens that nobody else can use
         dpop: {},
+        // programs without a browser may ask on another screen
+        deviceAuthorization: true,
       },
     },
     authMethods: {
@@ -64,6 +67,7 @@ async function startAuthorizationServer(client) {
       },
     },
     revocationLagSeconds: 0,
+    rateLimit,
     onEvent: ({ kind, clientId, subject }) => {
       if (clientId) console.log(["event", kind, clientId, subject].filter(Boolean).join(" "));
     },

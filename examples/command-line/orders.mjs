@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 // @ts-check
-/** A native client. `orders` shows the orders; `orders sign-out` forgets the person. */
+/** A native client. `orders` shows the orders; `orders --device` asks on another screen; `orders sign-out` forgets the person. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import * as oauth from "openid-client";
 import { keepToken, useToken } from "./kept-token.mjs";
 
-const { ISSUER = "", API_URL = "", CLIENT_ID = "", BROWSER } = process.env;
+const { ISSUER = "", API_URL = "", CLIENT_ID = "", BROWSER, SSH_CONNECTION } = process.env;
+// over ssh, the person's browser is on another machine
+const isElsewhere = Boolean(SSH_CONNECTION) || process.argv.includes("--device");
 
 const config = await oauth.discovery(new URL(ISSUER), CLIENT_ID, undefined, oauth.None(), {
   algorithm: "oauth2",
@@ -50,10 +52,8 @@ function receiveAnswer(server, state) {
   });
 }
 
-async function signIn() {
-  // it signs a proof for each request: whoever reads a token on the way can't use it
-  const pair = await oauth.randomDPoPKeyPair("ES256", { extractable: true });
-  const DPoP = oauth.getDPoPHandle(config, pair);
+/** Tokens from the browser of this machine. @param {oauth.DPoPHandle} DPoP */
+async function askHere(DPoP) {
   // only this machine can reach it; RFC 8252 wants the IP address, because the name may resolve to another address
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -72,14 +72,28 @@ async function signIn() {
   try {
     const answer = new URL(`${redirectUri}?${await receiveAnswer(server, checks.expectedState)}`);
     // checks state and iss, and sends the verifier and a proof of the key
-    const tokens = await oauth.authorizationCodeGrant(config, answer, checks, undefined, { DPoP });
-    const privateKey = await crypto.subtle.exportKey("jwk", pair.privateKey);
-    const publicKey = await crypto.subtle.exportKey("jwk", pair.publicKey);
-    return { keys: { privateKey, publicKey }, DPoP, tokens };
+    return await oauth.authorizationCodeGrant(config, answer, checks, undefined, { DPoP });
   } finally {
     // browsers open spare connections and send nothing on them
     server.close().closeAllConnections();
   }
+}
+
+/** Tokens from a browser on any machine (RFC 8628). @param {oauth.DPoPHandle} DPoP */
+async function askElsewhere(DPoP) {
+  const device = await oauth.initiateDeviceAuthorization(config, { scope: "read" });
+  console.log(`Open ${device.verification_uri} on any screen and type ${device.user_code}`);
+  return oauth.pollDeviceAuthorizationGrant(config, device, undefined, { DPoP });
+}
+
+async function signIn() {
+  // it signs a proof for each request: whoever reads a token on the way can't use it
+  const pair = await oauth.randomDPoPKeyPair("ES256", { extractable: true });
+  const DPoP = oauth.getDPoPHandle(config, pair);
+  const tokens = await (isElsewhere ? askElsewhere(DPoP) : askHere(DPoP));
+  const privateKey = await crypto.subtle.exportKey("jwk", pair.privateKey);
+  const publicKey = await crypto.subtle.exportKey("jwk", pair.publicKey);
+  return { keys: { privateKey, publicKey }, DPoP, tokens };
 }
 
 /** New tokens from the kept refresh token, or `undefined` if the person has to sign in. @param {import("./kept-token.mjs").Kept} kept */
@@ -114,7 +128,8 @@ try {
   await (process.argv[2] === "sign-out" ? signOut() : showOrders());
 } catch (error) {
   // print no URL of the answer: it contains the code
-  const isRefusal = error instanceof oauth.AuthorizationResponseError;
+  const isRefusal =
+    error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError;
   console.error(isRefusal ? `Not signed in: ${error.error}` : String(error));
   process.exitCode = 1;
 }

@@ -4,6 +4,8 @@ const { spawn } = require("node:child_process");
 const path = require("node:path");
 const { startAuthorizationServer } = require("../authorization-server");
 
+/** A client without a list of grants may not use the device grant. @type {import("authmount").GrantType[]} */
+const grantTypes = ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"];
 const program = path.join(__dirname, "orders.mjs");
 
 async function start() {
@@ -15,7 +17,7 @@ async function start() {
     dpopBound: true,
     // the program chooses the port when it runs
     redirectUris: ["http://127.0.0.1/callback"],
-    subscriptions: { orders: {} },
+    subscriptions: { orders: { grantTypes } },
   });
   const env = { ISSUER: issuer, API_URL: apiUrl, CLIENT_ID: "orders" };
   const run = spawn(process.execPath, [program], { stdio: "inherit", env: { ...process.env, ...env } });

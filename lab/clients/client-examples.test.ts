@@ -303,24 +303,31 @@ let strangerStatus: number;
 let silent: Socket;
 let silentClosed: Promise<unknown>;
 
-/** Runs the program as its starter has said; a person answers where it asks to sign in. */
-function runOrders(args: readonly string[], decision: "approve" | "deny" = "approve"): Promise<Ended> {
+/** Runs the program as its starter has said; a person answers where it asks to sign in, after typing the code if there is one. */
+function runOrders(
+  args: readonly string[],
+  { decision = "approve", ssh = "" }: { decision?: "approve" | "deny"; ssh?: string } = {},
+): Promise<Ended> {
   const file = path.join(commandLine, "orders.mjs");
   const line = /^(ISSUER=.*) node .*orders\.mjs$/m.exec(example.printed.out)?.[1] ?? "";
   const settings = Object.fromEntries(line.split(" ").map((pair) => pair.split("=")));
-  const child = spawn(process.execPath, [file, ...args], { env: { ...process.env, ...env, ...settings } });
+  const child = spawn(process.execPath, [file, ...args], {
+    env: { ...process.env, ...env, ...settings, SSH_CONNECTION: ssh },
+  });
   const printed = { out: "", err: "" };
   let asked = false;
   child.stderr.on("data", (chunk: Buffer) => (printed.err += chunk.toString()));
   return new Promise((resolve, reject) => {
     child.stdout.on("data", (chunk: Buffer) => {
       printed.out += chunk.toString();
-      const [, url] = /Sign in at\n(\S+)\n/.exec(printed.out) ?? [];
+      const asks = /(?:Sign in at\n|Open )(\S+)(?: on any screen and type (\S+))?\n/;
+      const [, url, code] = asks.exec(printed.out) ?? [];
       if (asked || url === undefined) return;
       asked = true;
       const browser = newWebBrowser();
       browser
         .open(url)
+        .then((page) => (code === undefined ? page : browser.submit(page, { user_code: code })))
         .then((page) => answerPages(browser, { page, decision }))
         .catch(reject);
     });
@@ -339,7 +346,7 @@ const kept = async (): Promise<Kept> =>
 describe("examples/command-line", () => {
   beforeAll(async () => {
     folder = path.join(await mkdtemp(path.join(tmpdir(), "authmount-orders-")), "config");
-    env = { BROWSER: "none", ORDERS_CONFIG: folder };
+    env = { BROWSER: "none", ORDERS_CONFIG: folder, SSH_CONNECTION: "" };
     await start("command-line/start.js", { lastPrinted: /Sign in at\n\S+\n/, env });
     const authorizeUrl = new URL(/Sign in at\n(\S+)/.exec(example.printed.out)?.[1] ?? "");
     const stranger = new URL(authorizeUrl.searchParams.get("redirect_uri") ?? "");
@@ -432,10 +439,34 @@ describe("examples/command-line", () => {
     expect(out).toContain(orders);
   });
 
-  it("says so when the person does not allow it, and keeps nothing (RFC 6749 §4.1.2.1)", async () => {
+  it("asks on another screen over ssh, and nobody the next time (RFC 8628 §3.3)", async () => {
+    const ssh = "192.0.2.1 50022 192.0.2.2 22";
     await runOrders(["sign-out"]);
-    const { exitCode, err } = await runOrders([], "deny");
+    const { out } = await runOrders([], { ssh });
+    const { origin } = new URL((await kept()).issuer);
+    const [line, answer] = out.split("\n");
+    expect(line).toMatch(/^Open \S+ on any screen and type [A-Z]{4}-[A-Z]{4}$/);
+    expect(line).toContain(` ${origin}/oauth/device `);
+    expect(answer).toBe(`{${orders},"for":"alice"}`);
+    expect((await runOrders([], { ssh })).out.trim()).toBe(answer);
+  });
+
+  it.each([
+    ["here (RFC 6749 §4.1.2.1)", []],
+    ["on another screen (RFC 8628 §3.5)", ["--device"]],
+  ])("says so when the person does not allow it %s, and keeps nothing", async (_, args) => {
+    await runOrders(["sign-out"]);
+    const { exitCode, err } = await runOrders(args, { decision: "deny" });
     expect({ exitCode, err: err.trim() }).toEqual({ exitCode: 1, err: "Not signed in: access_denied" });
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("lets nobody guess codes (RFC 8628 §5.1)", async () => {
+    const { origin } = new URL(/^ISSUER=(\S+)/m.exec(example.printed.out)?.[1] ?? "");
+    const body = new URLSearchParams({ user_code: "BBBB-BBBB" });
+    const guess = async (): Promise<number> =>
+      (await fetch(`${origin}/oauth/device`, { method: "POST", headers: { origin }, body })).status;
+    const answers = await Promise.all(Array.from({ length: 25 }, guess));
+    expect(new Set(answers)).toEqual(new Set([400, 429]));
   });
 });
