@@ -97,6 +97,12 @@ export async function tell(
       const { url } = (await press(browser, clientId, "start", all)) as { url: string };
       return browser.open(url);
     },
+    async device() {
+      const { url } = (await press(browser, clientId, "askAsDevice", all)) as { url: string };
+      // the phone is another browser: it has nothing of this one
+      await goThrough(newWebBrowser(), url);
+      await press(browser, clientId, "poll", all);
+    },
     askAgain: () => start(browser, clientId, all),
     stepUp: () => start(browser, clientId, { ...all, stepUp: true }),
     disable: () => browser.post(`${demo.origin}/person/disable`),

@@ -111,6 +111,19 @@ describe("signing in with the demo (OpenID Connect Core §3.1)", () => {
   );
 });
 
+describe("signing in on another screen (RFC 8628 §3.3)", () => {
+  it("leads the app to the API, once the person has typed its code elsewhere", async () => {
+    const { actions } = flow["device"] as { actions: string[] };
+    const steps = await tell({ actions }, { browser: await newVisitor(), clientId: "native" });
+    expect(steps.map(({ url, status }) => [url.split("/").at(-1), status])).toEqual([
+      ["device_authorization", 200],
+      ["token", 200],
+      ["orders", 200],
+    ]);
+    expect(steps.at(-1)?.body).toMatchObject({ orders: [{ of: "alice" }] });
+  });
+});
+
 describe("an order above 100 (RFC 9470 §3, §4)", () => {
   const { actions } = furtherSteps["orderMuch"] as { actions: string[] };
 

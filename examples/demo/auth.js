@@ -1,6 +1,7 @@
 // @ts-check
 /** The authorization server of the demo: two ways to sign in, two APIs, three valid pairs of them. */
 const { createAuthServer } = require("authmount");
+const { rateLimit } = require("../device-guesses");
 
 /** @type {(origin: string, people: import("./people").People) => import("authmount").AuthServerOptions["apis"]} */
 const demoApis = (origin, people) => ({
@@ -15,6 +16,7 @@ const demoApis = (origin, people) => ({
     unknownScopes: "refuse",
     // other apps may sign people in with this one
     openid: { claims: ({ subject }) => people.claimsOf(subject) },
+    deviceAuthorization: true,
     accessTokenSeconds: 600,
     // a client whose answer was lost may repeat its refresh
     lifetimes: { refreshRetrySeconds: 30 },
@@ -26,6 +28,7 @@ const demoApis = (origin, people) => ({
     scopes: { "reports:read": "Read your confidential reports" },
     scope: "required",
     redirectUri: "optional",
+    deviceAuthorization: true,
     accessTokenSeconds: 120,
     accessTokenFormat: "opaque",
   },
@@ -100,6 +103,7 @@ function createDemoAuthServer({ origin, storage, keys, people, sessions, onEvent
     tokens: byPeople(people),
     // every API call checks that the authorization is still valid, so a revocation takes effect at once
     revocationLagSeconds: 0,
+    rateLimit,
     onEvent,
   };
   return { auth: createAuthServer(options), options };

@@ -8,6 +8,8 @@ function registerClients(origin) {
   const portal = generateClientSecret();
   const machine = generateClientSecret();
   const everything = { orders: {}, reports: {} };
+  /** @type {import("authmount").GrantType[]} */
+  const grantTypes = ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"];
   /** @type {import("authmount").Client[]} */
   const clients = [
     {
@@ -34,7 +36,8 @@ function registerClients(origin) {
       platform: "native",
       // the app chooses the port when it runs
       redirectUris: ["http://127.0.0.1/native/callback"],
-      subscriptions: everything,
+      // it may also ask as a device without a browser
+      subscriptions: { orders: { grantTypes }, reports: { grantTypes } },
     },
     {
       clientId: "browser",

@@ -13,7 +13,7 @@ const { html, page } = require("./page");
 const cookieName = "demo_workbench";
 /** The requests of an authorization flow that come with the cookie: all but the phone app's callback. And the host's switch. */
 const hops =
-  /^\/(?:login\/auth\/[^/]+\/api\/[^/]+\/authorize|signin\/|(?:web|portal|browser)\/callback|person\/)/;
+  /^\/(?:login\/device|login\/auth\/[^/]+\/api\/[^/]+\/authorize|signin\/|(?:web|portal|browser)\/callback|person\/)/;
 
 /**
  * Records a request of the browser, without its form: forms contain passwords.
@@ -89,8 +89,7 @@ function clientPrograms({ origin, secrets: { web, portal, machine } }) {
     const program = workbench?.programs.get(clientId);
     if (!workbench || !program) return void res.sendStatus(404);
     if (action !== "start") {
-      await program.run(action, choices);
-      return void res.json({});
+      return void res.json((await program.run(action, choices)) ?? {});
     }
     const { url, request } = await program.newRequest(choices);
     runs.set(request.state, { clientId, workbench, program, request });

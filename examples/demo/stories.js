@@ -31,6 +31,14 @@ const flow = {
     choices: { api: "orders", scope: "openid profile email" },
     isNew: true,
   },
+  device: {
+    text: "Sign in on another screen",
+    note: "The way of terminals and televisions (RFC 8628): the client shows a code and a link, you open the link on any screen, your phone for example, and the client polls until you have answered.",
+    actions: ["device", "call"],
+    clients: ["native"],
+    because: "Only the Phone App is registered for the device grant.",
+    isNew: true,
+  },
 };
 
 /** They continue with the client and the tokens of the story before. @type {Stories} */

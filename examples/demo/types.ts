@@ -131,6 +131,9 @@ export interface Held {
   issuer?: string;
   /** `code` and `code_verifier`. */
   code?: Record<string, string>;
+  deviceCode?: string;
+  /** The person has not answered the device yet. */
+  isWaiting?: boolean;
   accessToken?: string | undefined;
   refreshToken?: string | undefined;
   /** The first one of this login. */

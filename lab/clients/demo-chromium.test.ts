@@ -288,6 +288,25 @@ describeWith(found, {
       expect(problems).toEqual([]);
     });
 
+    it("ask on another screen, and poll until the person has answered (RFC 8628 §3.5)", async () => {
+      const { tab, problems } = await visit();
+      const [person] = await Promise.all([tab.waitForEvent("popup"), tab.click("#device")]);
+      // asks a second time, which is no second step
+      await tab.waitForResponse("**/poll");
+      await person.locator(".primary").click();
+      await fillSignIn(person, "password");
+      await allow(person);
+      expect(await endOfStory(tab)).toBe("11 steps. Refused: step 2 (authorization_pending).");
+      expect((await arrows(tab)).filter((line) => line.includes("Phone App →"))).toEqual([
+        "Phone App → Authorization server POST /device_authorization scope",
+        "Phone App → Authorization server POST /token device code",
+        "Phone App → Authorization server POST /token device code",
+        "Phone App → API GET /api/orders access token",
+      ]);
+      expect(await person.locator("h1").textContent()).toBe("Access allowed");
+      expect(problems).toEqual([]);
+    });
+
     it("go on with the client of the story before, and count anew", async () => {
       const { tab } = await visit();
       await tab.click("#wrongRedirectUri");

@@ -9,6 +9,8 @@ const words = {
   refresh_token: ["refresh", "refresh token"],
   token: ["access", "access token"],
   client_secret: ["secret", "secret"],
+  device_code: ["code", "device code"],
+  user_code: ["", "user code"],
   error: ["error", ""],
   scope: ["", "scope"],
   state: ["", "state"],
@@ -54,6 +56,7 @@ export function inRequest({ method, url, status, sent: { Authorization: header, 
   if (method === "POST" && url === "/signin/password") return [{ kind: "", word: "name and password" }];
   if (method === "POST" && url === "/signin/otp")
     return [{ kind: "", word: status === 200 ? "name" : "one-time code" }];
+  if (method === "POST" && url.endsWith("/device")) return [{ kind: "", word: "user code" }];
   if (url.endsWith("/authorize/consent")) return [{ kind: "", word: "the decision" }];
   return [...strangeRedirect(fields), ...wordsOf(fields), ...credentials(header)];
 }

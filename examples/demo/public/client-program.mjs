@@ -7,6 +7,9 @@ import { recordedFetch } from "./recorded-fetch.mjs";
 /** @typedef {import("../types.js").Step} Step */
 /** @typedef {ReturnType<typeof clientProgram>} ClientProgram */
 
+const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
+const pending = "authorization_pending";
+
 /** @param {Uint8Array} bytes */
 const base64url = (bytes) =>
   btoa(String.fromCodePoint(...bytes))
@@ -51,16 +54,17 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
   }
 
   /**
-   * Sends a token request and keeps the tokens of the response.
+   * Sends a token request and keeps the tokens of the response, or returns its error.
    *
-   * @type {(issuer: string, form: Record<string, string>) => Promise<void>}
+   * @type {(issuer: string, form: Record<string, string>, recorded?: typeof own) => Promise<string | undefined>}
    */
-  async function requestTokens(issuer, form) {
-    const { status, body } = await ask(`${issuer}/token`, form);
-    if (status !== 200) return;
+  async function requestTokens(issuer, form, recorded = own) {
+    const { status, body } = await ask(`${issuer}/token`, form, recorded);
+    if (status !== 200) return body["error"];
     const { access_token: accessToken, refresh_token: refreshToken } = body;
     const usedRefreshToken = held.usedRefreshToken ?? form["refresh_token"];
     held = { ...held, issuer, accessToken, refreshToken, usedRefreshToken };
+    return undefined;
   }
 
   /**
@@ -85,12 +89,31 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
     held.acrValues = /acr_values="([^"]+)"/.exec(headers["www-authenticate"] ?? "")?.[1];
   }
 
-  /** @type {(choices: Choices, refreshToken: string | undefined) => Promise<void>} */
+  /** @type {(choices: Choices, refreshToken: string | undefined) => Promise<unknown>} */
   const refresh = (choices, refreshToken) =>
     requestTokens(held.issuer ?? issuerOf(choices), refreshForm(refreshToken));
 
-  /** @type {Record<string, (choices: Choices) => Promise<void>>} */
+  /** @type {Record<string, (choices: Choices) => Promise<unknown>>} */
   const actions = {
+    /** Returns the link that the person has to open. */
+    async askAsDevice(choices) {
+      const issuer = issuerOf(choices);
+      const { body } = await ask(`${issuer}/device_authorization`, { scope: choices.scope ?? "" });
+      held = { issuer, deviceCode: body["device_code"] };
+      return { url: body["verification_uri_complete"] };
+    },
+    /** Returns whether the person still has to answer. Of many waits, only the first is a step. */
+    async poll(choices) {
+      const { issuer = issuerOf(choices), deviceCode = "none", isWaiting } = held;
+      const again = {
+        by: name,
+        record: (/** @type {Step} */ step) => void (step.body["error"] === pending || record(step)),
+      };
+      const form = { grant_type: deviceGrant, device_code: deviceCode };
+      const error = await requestTokens(issuer, form, isWaiting ? again : own);
+      held.isWaiting = error === pending;
+      return { isWaiting: held.isWaiting };
+    },
     clientCredentials: (choices) =>
       requestTokens(issuerOf(choices), {
         grant_type: "client_credentials",
@@ -125,9 +148,9 @@ export function clientProgram({ name, clientId, secret, basic, redirectUri, orig
   };
 
   return {
-    /** @type {(action: string, choices: Choices) => Promise<void>} */
+    /** @type {(action: string, choices: Choices) => Promise<unknown>} */
     async run(action, choices) {
-      if (Object.hasOwn(actions, action)) await actions[action]?.(choices);
+      return Object.hasOwn(actions, action) ? actions[action]?.(choices) : undefined;
     },
 
     /** An authorization request, with the URL that the browser has to go to. @param {Choices} choices */

@@ -54,6 +54,21 @@ const exchanges = [
     why: "The person decides. If they allow it, the authorization server makes a code that works once and for about a minute.",
   },
   {
+    fits: endsWith("/device_authorization"),
+    to: server,
+    why: "The client has no browser, so it asks for two codes: it keeps the device code for itself, and shows the user code with a link.",
+  },
+  {
+    fits: endsWith("/device"),
+    to: server,
+    why: "The person has opened the link, and sends the code that the client shows. It is always asked for, because the link may come from anyone.",
+  },
+  {
+    fits: isToken("urn:ietf:params:oauth:grant-type:device_code"),
+    to: server,
+    why: "The client polls with its device code. Until the person has answered, it is told to wait: the picture shows the first time only.",
+  },
+  {
     fits: endsWith("/callback"),
     to: client,
     why: "The browser brings the answer to the client's redirect URI. The client compares state and iss, so it accepts only an answer that it asked for. A code in a URL can leak, so it is useless without the verifier.",

@@ -3,7 +3,7 @@ import { browserApp } from "./browser-app.mjs";
 import { isIssuer } from "./choices.mjs";
 import { addSteps, hasToken, wantsStepUp } from "./happened.mjs";
 import { recordedFetch } from "./recorded-fetch.mjs";
-import { visitInFrame, visitInWindow } from "./visit.mjs";
+import { delay, openWindow, visitInFrame, visitInWindow } from "./visit.mjs";
 
 export async function post(path, body = {}) {
   const headers = { "content-type": "application/json" };
@@ -39,6 +39,20 @@ async function open(program, { choices }) {
   await recordedFetch({ by: "Browser", record: (step) => addSteps([step]), method: "GET", url });
 }
 
+/** The person opens the client's link, here in a window, and the client polls every five seconds. */
+async function device(program, { choices, signal, onWait }) {
+  const { url } = await program.run("askAsDevice", choices);
+  if (!url) return;
+  let { isWaiting } = await program.run("poll", choices);
+  onWait(openWindow(url) ? undefined : url);
+  for (let moment = 1; isWaiting; moment += 1) {
+    await Promise.all([fetchSteps(), delay(500)]);
+    signal.throwIfAborted();
+    // the interval is five seconds, and the picture grows meanwhile
+    if (moment % 11 === 0) ({ isWaiting } = await program.run("poll", choices));
+  }
+}
+
 /** What the person or an administrator does at the host itself. It is no part of OAuth. */
 async function changePerson(change) {
   const url = new URL(`/person/${change}`, location.href).href;
@@ -48,6 +62,7 @@ async function changePerson(change) {
 /** All other actions belong to a client program. */
 const actions = {
   start,
+  device,
   open,
   disable: () => changePerson("disable"),
   enable: () => changePerson("enable"),
@@ -73,7 +88,7 @@ export async function play(story) {
     await (actions[action]?.(program, story) ?? program.run(action, choices));
     signal.throwIfAborted();
     await fetchSteps();
-    if (action === "start" && !hasToken()) return;
+    if (["start", "device"].includes(action) && !hasToken()) return;
     if (action === "orderMuch" && !wantsStepUp()) return;
   }
 }

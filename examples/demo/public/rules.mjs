@@ -185,6 +185,12 @@ const rules = [
     fix: "Respect that, and ask again only when the person wants to.",
   },
   {
+    error: "authorization_pending",
+    rule: "The person has not answered yet, and the client has to wait.",
+    source: "RFC 8628 §3.5",
+    fix: "Poll again after the interval.",
+  },
+  {
     error: "unauthorized_client",
     rule: "Only confidential clients get a token for themselves, because anyone could pretend to be a public one.",
     source: "RFC 6749 §4.4, §5.2",

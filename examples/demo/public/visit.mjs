@@ -1,7 +1,7 @@
 /** Takes the browser to the authorization endpoint and waits until it is back at the client. */
 
 const backAtClient = new BroadcastChannel("playground");
-const delay = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+export const delay = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** The query of the URL where the authorization request with this URL ends, found by its `state`. */
 function answerTo(url, signal) {
@@ -33,7 +33,7 @@ export async function visitInFrame(url, { signal }) {
 }
 
 /** Beside the picture, so that it can be seen growing. */
-function openWindow(url) {
+export function openWindow(url) {
   const size = `width=460,height=640,left=${window.screenX + 40},top=${window.screenY + 160}`;
   const opened = window.open(url, "authmount-person", `popup,${size}`);
   opened?.focus();
