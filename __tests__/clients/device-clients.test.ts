@@ -2,7 +2,7 @@
 import express from "express";
 import * as oauth from "oauth4webapi";
 import * as openid from "openid-client";
-import { type Client, createAuthServer, generateSigningKey, memoryStorage } from "../../lib";
+import { type ApiOptions, type Client, createAuthServer, generateSigningKey, memoryStorage } from "../../lib";
 import { formFields } from "../browser/browser";
 import { deviceGrant } from "../requests/device-requests";
 import { serverForEachTest } from "../servers/free-port";
@@ -19,7 +19,7 @@ const client: Client = {
 const startServer = serverForEachTest();
 
 /** Starts a host where Alice is signed in, and gives the issuer. */
-async function listen(): Promise<URL> {
+async function listen(api: Partial<ApiOptions> = {}): Promise<URL> {
   const { origin, serve } = await startServer();
   const auth = createAuthServer({
     baseUrl: `${origin}/login`,
@@ -33,6 +33,7 @@ async function listen(): Promise<URL> {
         authMethods: ["password"],
         scopes: { read: "See your orders" },
         deviceAuthorization: true,
+        ...api,
       },
     },
     rateLimit: () => ({ kind: "allowed" }),
@@ -111,4 +112,39 @@ it("oauth4webapi: is told to wait, then to wait longer, and gets tokens", async 
   await expect(poll()).rejects.toMatchObject({ error: "slow_down" });
   expect(await answer(codes.verification_uri_complete ?? "", "approve")).toBe("Access allowed");
   expect(await poll()).toMatchObject({ scope: "read" });
+});
+
+/** A form as command lines without a library for OAuth send it, and what they read of the answer. */
+async function sent(url: string, fields: Record<string, string>): Promise<Record<string, string>> {
+  const headers = { Accept: "application/json" };
+  const told = await fetch(url, { method: "POST", headers, body: new URLSearchParams(fields) });
+  return (await told.json()) as Record<string, string>;
+}
+
+it("the shape of gh: fixed URLs, and errors by their name alone", async () => {
+  const issuer = await listen();
+  const own = { client_id: "tv" };
+  const codes = await sent(`${issuer.href}/device_authorization`, { ...own, scope: "read" });
+  const { device_code = "", user_code = "", verification_uri = "" } = codes;
+  const poll = () => sent(`${issuer.href}/token`, { ...own, device_code, grant_type: deviceGrant });
+  expect((await poll())["error"]).toBe("authorization_pending");
+  // it prints the code and the page, and the person types
+  await answer(`${verification_uri}?user_code=${user_code.toLowerCase()}`, "approve");
+  expect(Object.keys(await poll())).toEqual(expect.arrayContaining(["access_token", "token_type", "scope"]));
+});
+
+it("the shape of a kubectl login: openid, and an ID token that the cluster takes", async () => {
+  const issuer = await listen({ openid: { claims: () => ({}), idTokenAlgorithm: "ES256" } });
+  const own = { client_id: "tv" };
+  const { device_code = "", verification_uri_complete = "" } = await sent(
+    `${issuer.href}/device_authorization`,
+    { ...own, scope: "openid" },
+  );
+  await answer(verification_uri_complete, "approve");
+  const tokens = await sent(`${issuer.href}/token`, { ...own, device_code, grant_type: deviceGrant });
+  const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
+  const response = Response.json(tokens, { headers: { "Content-Type": "application/json" } });
+  const read = await oauth.processDeviceCodeResponse(as, own, response);
+  expect(oauth.getValidatedIdTokenClaims(read)).toMatchObject({ sub: "alice", aud: "tv", iss: issuer.href });
+  expect(tokens["refresh_token"]).toBeDefined();
 });
