@@ -291,6 +291,36 @@ describe("polling (RFC 8628 §3.5)", () => {
     expect(await polled(host, await deviceCodes(host))).toBe("authorization_pending");
   });
 
+  it("may come a second early, and after a clock that was set back", async () => {
+    const { host, codes } = await waiting();
+    await polled(host, codes);
+    clock.advance(4);
+    expect(await polled(host, codes)).toBe("authorization_pending");
+    clock.advance(3);
+    expect(await polled(host, codes)).toBe("slow_down");
+    clock.advance(-60);
+    expect(await polled(host, codes)).toBe("authorization_pending");
+  });
+
+  it("is refused in words for the client, and by an id for the host", async () => {
+    const { host, codes, browser } = await waiting();
+    const refusal = async (device_code = codes.device_code) => {
+      const { body } = await poll(host, { device_code });
+      const { error, error_description } = body as Record<"error" | "error_description", string>;
+      return [error, error_description, (last(host) as { code?: string }).code];
+    };
+    const waits = ["authorization_pending", "Nobody has answered yet.", "device-not-answered"];
+    expect(await refusal()).toEqual(waits);
+    expect(await refusal()).toEqual(["slow_down", "Ask less often.", "device-polls-too-fast"]);
+    await answerDevice(browser, codes, "deny");
+    const denied = ["access_denied", "The end user did not grant access.", "device-denied"];
+    expect(await refusal()).toEqual(denied);
+    clock.advance(900);
+    const expired = ["expired_token", "The device code has expired.", "device-code-expired"];
+    expect(await refusal()).toEqual(expired);
+    expect((await refusal("x")).at(-1)).toBe("device-code-not-of-this-server");
+  });
+
   it("gets the tokens at once when the person has answered, however fast it is", async () => {
     const { host, codes, browser } = await waiting();
     await polled(host, codes);

@@ -136,6 +136,7 @@ describe("token exchange (RFC 8693 §2.1, §2.2.1)", () => {
     clock.advance(30);
     expect(answerOf(await exchange(host, { token }))).toEqual(invalidSubject);
     expect(lastReason(host)).toBe("subject-token-ended");
+    expect(host.events.at(-1)).toMatchObject({ reason: expect.stringContaining("expired at") });
   });
 
   it("stores nothing for a JWT, and one record for an opaque token", async () => {
@@ -204,7 +205,8 @@ describe("the scopes of an exchanged token (RFC 8693 §2.1, §2.2.1)", () => {
     const host = hostWithClients({ ...service, subscriptions: { ...service.subscriptions, files } });
     expect(tokensOf(await exchange(host, { token: await ordersToken(host) })).scope).toBe("files:write");
     const token = await ordersToken(host, "orders:read");
-    expect(answerOf(await exchange(host, { token }))).toEqual(refusal(400, "invalid_scope"));
+    const none = refusal(400, "invalid_scope", "The subject token leads to none of these scopes.");
+    expect(answerOf(await exchange(host, { token }))).toEqual(none);
     expect(lastReason(host)).toBe("exchange-without-scope");
   });
 
@@ -232,6 +234,8 @@ describe("the scopes of an exchanged token (RFC 8693 §2.1, §2.2.1)", () => {
   });
 });
 
+const onlyAccessTokens = "Only access tokens are exchanged, for access tokens, and without actor_token.";
+
 describe("what an exchange may not ask for (RFC 8693 §2.1, §2.2.2)", () => {
   it.each([
     ["no subject token", { subject_token: undefined }, "parameter-missing"],
@@ -254,7 +258,8 @@ describe("what an exchange may not ask for (RFC 8693 §2.1, §2.2.2)", () => {
   ])("%s: invalid_request", async (_, fields, code) => {
     const host = exchangeHost();
     const answer = await exchange(host, { token: await ordersToken(host), fields });
-    expect(answerOf(answer)).toEqual(refusal(400, "invalid_request"));
+    const told = code === "exchange-of-other-kind" ? [onlyAccessTokens] : [];
+    expect(answerOf(answer)).toEqual(refusal(400, "invalid_request", ...told));
     expect(lastReason(host)).toBe(code);
   });
 
