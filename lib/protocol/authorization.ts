@@ -188,7 +188,7 @@ export const grantReasons = {
   "code-of-another-key":
     "the authorization request named another key in dpop_jkt than the proof, or the request has no proof (RFC 9449 §10): send a DPoP proof of the key that dpop_jkt named",
   "redirect-uri-differs": ({ code }: PresentedCode): string =>
-    `redirect_uri is not ${quoted(code.redirectUri ?? "")}, to which the code was sent (RFC 6749 §4.1.3): send the same, or leave it out`,
+    `redirect_uri is not ${quoted(code.redirectUri as string)}, to which the code was sent (RFC 6749 §4.1.3): send the same, or leave it out`,
   "refresh-token-not-of-this-server":
     "refresh_token does not have the form of this server's refresh tokens: send it exactly as the token endpoint returned it",
   "refresh-token-unknown":
