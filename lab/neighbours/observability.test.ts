@@ -6,6 +6,7 @@ import pino from "pino";
 import { Registry } from "prom-client";
 import request from "supertest";
 import type { OnEvent } from "../../lib";
+import { grantTypes } from "../../lib/protocol/client";
 import { endpoints } from "../../lib/protocol/issuer";
 import { pairPath } from "../../__tests__/hosts/apis";
 import { authorize } from "../../__tests__/browser/authorize";
@@ -276,8 +277,7 @@ describe("Prometheus", () => {
     const known: Readonly<Record<string, (value: string) => boolean>> = {
       kind: (value) => allKinds.includes(value),
       error: (value) => value === "" || /^[a-z_]{8,30}$/.test(value),
-      grant_type: (value) =>
-        ["", "authorization_code", "refresh_token", "client_credentials"].includes(value),
+      grant_type: (value) => ["", ...grantTypes].includes(value),
       endpoint: (value) => tracedEndpoints.includes(value),
       status: (value) => value === "none" || /^[2-5]\d\d$/.test(value),
       le: (value) => value === "+Inf" || Number(value) > 0,
