@@ -91,6 +91,8 @@ function testEngine(engine: Engine): void {
     const { host, posted } = await startClient((res) => res.send(htmlPage("Silent answer", "")));
     await forget(host);
     await signIn(window);
+    // a browser that leaves the page too early has no session
+    await window.find("//body[not(.//input[@name='name'])]");
     await window.goTo(`${host.site.localhost}/app`);
     await window.run(`
       const iframe = document.createElement("iframe");
