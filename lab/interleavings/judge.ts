@@ -96,7 +96,9 @@ function mayHaveEnded(all: Case, held: Held): boolean {
   // who has said yes was told that it failed, though the device may have asked in between
   const byFailure =
     held.owner === "device" && ran.some(({ faultAt }) => faultAt === "authorizationCodes.create");
-  return byReplay || isPart || byFailure || endsOf(all, held).length > 0 || isReplayed(all, held);
+  // whoever is vouched for to a client that is deleted meanwhile gets a token that opens nothing
+  const isGone = held.owner === "vouched person" && has(all, "delete the client");
+  return byReplay || isPart || byFailure || isGone || endsOf(all, held).length > 0 || isReplayed(all, held);
 }
 
 const named = ({ kind, owner }: Held): string =>
