@@ -56,10 +56,10 @@ const isItself = ({ owner }: Held): boolean => owner === "client itself" || owne
 function isSpared({ ran }: Case, { end, held }: { end: Ran; held: Held }): boolean {
   if (end.outcome?.kind !== "done") return false;
   const giver = ran.find((one) => broughtBy(one).some(({ text }) => text === held.text));
-  // after the end of a person the host denies them; any other end is no ban for those whom a provider vouches for
+  // after the end of a person the host denies them, and a deleted client is gone; any other end is no ban for whom a provider vouches
   if (held.owner === "vouched person") {
     const basis = giver?.stepOf("endMarks.find", giver.stepOf("host.decideToken")) ?? -1;
-    return !/subject/.test(end.name) && basis > (end.stepOf("endMarks.save") ?? Infinity);
+    return !/subject|delete/.test(end.name) && basis > (end.stepOf("endMarks.save") ?? Infinity);
   }
   const isExchanged = held.owner === "resource server" && end.operation.needs === "resource server";
   if (!(isItself(held) || isExchanged) || !end.operation.sparesLater) return false;
@@ -96,9 +96,7 @@ function mayHaveEnded(all: Case, held: Held): boolean {
   // who has said yes was told that it failed, though the device may have asked in between
   const byFailure =
     held.owner === "device" && ran.some(({ faultAt }) => faultAt === "authorizationCodes.create");
-  // whoever is vouched for to a client that is deleted meanwhile gets a token that opens nothing
-  const isGone = held.owner === "vouched person" && has(all, "delete the client");
-  return byReplay || isPart || byFailure || isGone || endsOf(all, held).length > 0 || isReplayed(all, held);
+  return byReplay || isPart || byFailure || endsOf(all, held).length > 0 || isReplayed(all, held);
 }
 
 const named = ({ kind, owner }: Held): string =>
