@@ -161,6 +161,12 @@ function decidedToken({ scopes, accessTokenSeconds, claims }: Issue, proposal: T
   };
 }
 
+/** What a client hears where the grant is not good, or not by the will of the host. @rfc 6749 §5.2, 8693 §2.2.2 */
+const refusalErrors: Readonly<Partial<Record<GrantType, OAuthErrorCode>>> = {
+  client_credentials: "unauthorized_client",
+  [exchangeGrant]: "invalid_request",
+};
+
 /**
  * Looks again at the authorization: while the host was thinking, the end user may have withdrawn, or the client may have revoked its
  * tokens. Tokens would then open nothing, and the client has to hear that now.
@@ -180,18 +186,11 @@ export async function checkNotEnded(
     isLive(await storage.authorizations.find(authorization.authorizationId, now), now)
   )
     return;
-  throw endedMeanwhile(grantType);
+  throw endedMeanwhile(refusalErrors[grantType]);
 }
 
-/** What a client hears where the grant is not good, or not by the will of the host. @rfc 6749 §5.2, 8693 §2.2.2 */
-const refusalErrors: Readonly<Partial<Record<GrantType, OAuthErrorCode>>> = {
-  client_credentials: "unauthorized_client",
-  [exchangeGrant]: "invalid_request",
-};
-
 /** The refusal where the authorization has ended while the host was thinking. */
-export function endedMeanwhile(grantType?: GrantType): OAuthError {
-  const error = grantType === exchangeGrant ? "invalid_request" : "invalid_grant";
+export function endedMeanwhile(error: OAuthErrorCode = "invalid_grant"): OAuthError {
   return new OAuthError(error, {
     description: "The authorization has ended.",
     ...because(decisionReasons, "revoked-during-decision"),
