@@ -130,7 +130,7 @@ export async function exchangeIdentityAssertion(
   const { clientId } = client;
   const text = requireParameter(parameters, "assertion");
   const presented = await provenIdentity(by, { text, issuer, clientId });
-  const { assertion, boundKey, namesResource } = presented;
+  const { assertion, claims, boundKey } = presented;
   if (boundKey !== undefined && boundKey !== key) throw identityRefusal("identity-key-not-proven");
   const grantedScopes = scopesOf(ports, { request, scopes: assertion.scopes });
   const person = await by.vouch({ assertion, request });
@@ -157,6 +157,6 @@ export async function exchangeIdentityAssertion(
   const { scopes } = decided;
   const event = { kind: "token-issued", grantType: assertionGrant, issuer: issuer.identifier } as const;
   emit({ ...event, clientId, subject, authorizationId, scopes });
-  const resource = namesResource ? issuer.api.audience : undefined;
+  const resource = claims.resource === undefined ? undefined : issuer.api.audience;
   return tokenAnswer(ports, { request, decided, accessToken, refreshToken: undefined, resource });
 }

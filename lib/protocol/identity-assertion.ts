@@ -115,8 +115,6 @@ export interface PresentedIdentity extends Omit<SignedParts, "payload"> {
   readonly assertion: IdentityAssertion;
   /** Thumbprint of the key that the client must prove. */
   readonly boundKey: string | undefined;
-  /** True where it says for which APIs it is. */
-  readonly namesResource: boolean;
 }
 
 /** Why a text is not an identity assertion. */
@@ -138,8 +136,15 @@ function readBoundKey(cnf: unknown): string | undefined {
   return typeof jkt === "string" && Object.keys(others).length === 0 ? jkt : undefined;
 }
 
+type Form = (value: unknown, payload: JsonObject) => boolean;
+
+const optional =
+  (isGood: (value: unknown) => boolean): Form =>
+  (value) =>
+    value === undefined || isGood(value);
+
 /** Claim → whether it has the form that it must have. */
-const forms: Readonly<Record<string, (value: unknown, payload: JsonObject) => boolean>> = {
+const forms: Readonly<Record<string, Form>> = {
   iss: (value) => typeof value === "string",
   sub: isText,
   aud: (value) => oneAudience(value) !== undefined,
@@ -147,17 +152,17 @@ const forms: Readonly<Record<string, (value: unknown, payload: JsonObject) => bo
   jti: isText,
   exp: isTime,
   iat: isTime,
-  nbf: (value) => value === undefined || isTime(value),
-  resource: (value) => value === undefined || isTextList([value].flat()),
-  scope: (value) => value === undefined || (typeof value === "string" && parseScope(value) !== undefined),
-  tenant: (value) => value === undefined || isText(value),
-  email: (value) => value === undefined || isText(value),
+  nbf: optional(isTime),
+  resource: optional((value) => isTextList([value].flat())),
+  scope: optional((value) => typeof value === "string" && parseScope(value) !== undefined),
+  tenant: optional(isText),
+  email: optional(isText),
   aud_sub: (value, { aud_tenant: tenant }) => (value === undefined ? tenant === undefined : isText(value)),
-  aud_tenant: (value) => value === undefined || isText(value),
-  auth_time: (value) => value === undefined || Number.isSafeInteger(value),
-  acr: (value) => value === undefined || isText(value),
-  amr: (value) => value === undefined || isTextList(value),
-  cnf: (value) => value === undefined || readBoundKey(value) !== undefined,
+  aud_tenant: optional(isText),
+  auth_time: optional(Number.isSafeInteger),
+  acr: optional(isText),
+  amr: optional(isTextList),
+  cnf: optional((value) => readBoundKey(value) !== undefined),
 };
 
 /** What the host is told. The forms were checked. */
@@ -185,12 +190,10 @@ export function parseIdentityAssertion(text: string): PresentedIdentity | Unread
   const read = readSigned(text, (typ) => typ === "oauth-id-jag+jwt");
   if ("problem" in read) return { unreadable: read.problem };
   const { payload, ...signed } = read;
-  const malformed = Object.keys(forms).find((name) => !forms[name]?.(payload[name], payload));
+  const [malformed] = Object.entries(forms).find(([name, isGood]) => !isGood(payload[name], payload)) ?? [];
   if (malformed !== undefined) return { malformed };
-  const boundKey = payload["cnf"] === undefined ? undefined : readBoundKey(payload["cnf"]);
-  const namesResource = payload["resource"] !== undefined;
   const claims = payload as unknown as Claims;
-  return { ...signed, claims, assertion: toAssertion(payload), boundKey, namesResource };
+  return { ...signed, claims, assertion: toAssertion(payload), boundKey: readBoundKey(payload["cnf"]) };
 }
 
 /** What the claims must say. */
