@@ -63,7 +63,11 @@ async function answer(link: string, decision: "approve" | "deny"): Promise<strin
   return /<h1>([^<]*)/.exec(await end.text())?.[1] ?? "";
 }
 
-it("openid-client: waits as it is told, and gets tokens once the person has said yes (RFC 8628 §3.5)", async () => {
+/** A device that has asked by openid-client. */
+async function asking(): Promise<{
+  config: openid.Configuration;
+  codes: openid.DeviceAuthorizationResponse;
+}> {
   const issuer = await listen();
   const execute = [openid.allowInsecureRequests];
   const config = await openid.discovery(issuer, "tv", undefined, openid.None(), {
@@ -71,6 +75,11 @@ it("openid-client: waits as it is told, and gets tokens once the person has said
     execute,
   });
   const codes = await openid.initiateDeviceAuthorization(config, { scope: "read" });
+  return { config, codes };
+}
+
+it("openid-client: waits as it is told, and gets tokens once the person has said yes (RFC 8628 §3.5)", async () => {
+  const { config, codes } = await asking();
   expect(codes).toMatchObject({ expires_in: 900, interval: 5 });
   const waits = openid.pollDeviceAuthorizationGrant(config, { ...codes, interval: 1 });
   expect(await answer(codes.verification_uri_complete ?? "", "approve")).toBe("Access allowed");
@@ -81,13 +90,7 @@ it("openid-client: waits as it is told, and gets tokens once the person has said
 });
 
 it("openid-client: hears of a no", async () => {
-  const issuer = await listen();
-  const execute = [openid.allowInsecureRequests];
-  const config = await openid.discovery(issuer, "tv", undefined, openid.None(), {
-    algorithm: "oauth2",
-    execute,
-  });
-  const codes = await openid.initiateDeviceAuthorization(config, { scope: "read" });
+  const { config, codes } = await asking();
   expect(await answer(codes.verification_uri_complete ?? "", "deny")).toBe("Access not allowed");
   const waits = openid.pollDeviceAuthorizationGrant(config, { ...codes, interval: 1 });
   await expect(waits).rejects.toMatchObject({ error: "access_denied" });
