@@ -1,5 +1,5 @@
 /** What clients have by the end, and what of it still works: the real server is asked. */
-import { deviceCodeGrantType } from "../../lib/protocol/device";
+import { deviceGrant } from "../../lib/protocol/client";
 import { authorizationOf, type Family, type Held, type Part, visitOf } from "./family";
 import type { Host } from "./host";
 import type { Operation } from "./operation";
@@ -118,7 +118,7 @@ const apiOf = (owner: Held["owner"]): "orders" | "stock" =>
   owner === "resource server" ? "stock" : "orders";
 /** The parameters with which a device asks for its tokens. @rfc 8628 §3.4 */
 export function redeemingDevice(code: string): Readonly<Record<string, string>> {
-  return { grant_type: deviceCodeGrantType, device_code: code };
+  return { grant_type: deviceGrant, device_code: code };
 }
 
 /** Which scopes the text still has; `undefined` when it no longer works. */

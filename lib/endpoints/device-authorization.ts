@@ -5,8 +5,8 @@ import { deviceRequestOver } from "../end-user/close-device";
 import { reportIgnoredScopes } from "../events/ignored-scopes";
 import type { EmitEvent } from "../events/port";
 import { type AuthorizationRequest, parsePrompt } from "../protocol/authorization-request";
+import { deviceGrant } from "../protocol/client";
 import {
-  deviceCodeGrantType,
   deviceCodeSeconds,
   deviceKeyOf,
   type DeviceTarget,
@@ -116,7 +116,7 @@ function deviceEndpoint(ports: DeviceRequestPorts): ClientEndpoint {
     grantParameters: [],
     async answer(_, request) {
       const { issuer, client, parameters, now } = request;
-      checkClientMayAsk(request, deviceCodeGrantType);
+      checkClientMayAsk(request, deviceGrant);
       checkResource(parameters.get("resource"), issuer);
       const scopes = checkRequestedScopes(parameters.get("scope"), request);
       const { clientId } = client;
@@ -143,7 +143,7 @@ function asAuthorizationRequest(
   { issuer, client, target }: Pick<RecognisedDevice, "client" | "target"> & { issuer: Issuer },
   { scopes, parameters }: { scopes: ShownScopes; parameters: Parameters | undefined },
 ): AuthorizationRequest {
-  checkClientMayAsk({ client, issuer }, deviceCodeGrantType);
+  checkClientMayAsk({ client, issuer }, deviceGrant);
   return {
     issuer,
     client,

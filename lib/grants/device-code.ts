@@ -1,7 +1,8 @@
 /** The device grant: a device asks until a person has answered. Loaded when it is first used. RFC 8628 §3.4, §3.5. */
 import type { ClientRequest } from "../clients/authenticate-client";
 import type { TokenResponse } from "../protocol/access-token";
-import { deviceCodeGrantType, deviceKeyOf, pollSeconds, userCodeOf } from "../protocol/device";
+import { deviceGrant } from "../protocol/client";
+import { deviceKeyOf, pollSeconds, userCodeOf } from "../protocol/device";
 import { because, OAuthError, type OAuthErrorCode } from "../protocol/oauth-error";
 import type { EpochSeconds } from "../protocol/time";
 import { parseTokenHandle } from "../protocol/token-value";
@@ -67,7 +68,7 @@ export async function redeemDeviceCode(ports: GrantPorts, request: ClientRequest
     );
   if (state === "denied") throw refused("device-denied");
   const presented = {
-    grantType: deviceCodeGrantType,
+    grantType: deviceGrant,
     replayed: "device_code",
     handle,
     redemption: { as: "device", redirectUri: undefined, codeVerifier: undefined },

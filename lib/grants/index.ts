@@ -1,7 +1,6 @@
 /** The grants of the token endpoint. RFC 6749 §4.1.3, §4.4.2, §6; 8693 §2.1. */
-import { assertionGrant, exchangeGrant, type GrantType } from "../protocol/client";
+import { assertionGrant, deviceGrant, exchangeGrant, type GrantType } from "../protocol/client";
 import { authorizationCodeGrant } from "./authorization-code";
-import { deviceCodeGrantType } from "../protocol/device";
 import { clientCredentialsGrant } from "./client-credentials";
 import type * as DeviceCode from "./device-code";
 import type { Grant } from "./grant";
@@ -24,7 +23,7 @@ export const grants: Readonly<Record<GrantType, Grant>> = {
       return exchangeIdentityAssertion(ports, request);
     },
   },
-  [deviceCodeGrantType]: {
+  [deviceGrant]: {
     // its codes are of registered clients, so no document is to be fetched for one
     presents: [],
     bodyOnly: ["device_code"],

@@ -1,5 +1,4 @@
 /** The client record and what it is registered for. RFC 6749 §2. */
-import { deviceCodeGrantType } from "./device";
 import { intersect } from "./scope";
 import { type Issuer, ownScopes } from "./issuer";
 import type { EpochSeconds } from "./time";
@@ -23,6 +22,9 @@ export type GrantType = (typeof grantTypes)[number];
 
 /** The grant for which an identity provider vouches. @rfc 7523 §2.1, draft-ietf-oauth-identity-assertion-authz-grant §4.4 */
 export const assertionGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/** The grant by which a device gets its tokens. @rfc 8628 §3.4 */
+export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
 /** The grant by which an API calls another one for the same person. @rfc 8693 §2.1 */
 export const exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -213,14 +215,14 @@ const clientKinds: Readonly<Record<GrantType, readonly ClientKind[]>> = {
   refresh_token: ["confidential", "native"],
   client_credentials: ["confidential"],
   [assertionGrant]: ["confidential"],
-  [deviceCodeGrantType]: ["confidential", "native"],
+  [deviceGrant]: ["confidential", "native"],
   [exchangeGrant]: ["confidential"],
 };
 
 /** Which issuers have a grant that an option of the API brings. All others are at every issuer. */
 const grantsByOption: Readonly<Partial<Record<GrantType, (issuer: Issuer) => boolean>>> = {
   [assertionGrant]: ({ identityAssertions = false }) => identityAssertions,
-  [deviceCodeGrantType]: ({ api }) => api.deviceAuthorization === true,
+  [deviceGrant]: ({ api }) => api.deviceAuthorization === true,
   [exchangeGrant]: ({ api }) => api.tokenExchange !== undefined,
 };
 

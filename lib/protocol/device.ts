@@ -2,9 +2,6 @@
 import type { EpochSeconds } from "./time";
 import { digestToken, type TokenDigest, type TokenHandle } from "./token-value";
 
-/** The grant by which a device gets its tokens. @rfc 8628 §3.4 */
-export const deviceCodeGrantType = "urn:ietf:params:oauth:grant-type:device_code";
-
 /** How long a device code can be answered and redeemed, in seconds. @rfc 8628 §3.2 */
 export const deviceCodeSeconds = 900;
 

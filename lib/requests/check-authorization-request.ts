@@ -8,8 +8,13 @@ import {
   type PushedRequest,
 } from "../protocol/authorization-request";
 import { responseModeFor } from "../protocol/authorization-response";
-import { type Client, clientFlags, grantUseProblem, type ResponseMode } from "../protocol/client";
-import type { deviceCodeGrantType } from "../protocol/device";
+import {
+  type Client,
+  clientFlags,
+  deviceGrant,
+  grantUseProblem,
+  type ResponseMode,
+} from "../protocol/client";
 import type { Issuer } from "../protocol/issuer";
 import { because, OAuthError } from "../protocol/oauth-error";
 import { type IdTokenVerifier, isIdTokenSubject } from "../protocol/openid";
@@ -98,12 +103,12 @@ function checkResponseMode(parameters: Parameters, client: Client): ResponseMode
 }
 
 /** A grant that begins with a question to a person. */
-type AskingGrant = "authorization_code" | typeof deviceCodeGrantType;
+type AskingGrant = "authorization_code" | typeof deviceGrant;
 
 /** How refusals call them. */
 const askingGrants: Readonly<Record<AskingGrant, string>> = {
   authorization_code: "authorization code",
-  "urn:ietf:params:oauth:grant-type:device_code": "device",
+  [deviceGrant]: "device",
 };
 
 /** Refuses a client that may not ask people. @throws OAuthError `unauthorized_client`, `invalid_request` */
