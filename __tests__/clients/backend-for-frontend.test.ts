@@ -95,7 +95,9 @@ describe("examples/backend-for-frontend (RFC 10017: Backend For Frontend)", () =
     const ofBackend = walker.answers.filter(({ url }) => url.origin === example.origin);
     const told = ofBackend.map(({ headers, text }) => `${JSON.stringify([...headers])} ${text}`);
     expect(
-      told.filter((text) => /eyJ|access_token|refresh_token|code_verifier|client_secret/.test(text)),
+      told.filter((text) =>
+        /eyJ[\w-]+\.eyJ|access_token|refresh_token|code_verifier|client_secret/.test(text),
+      ),
     ).toEqual([]);
   });
 
