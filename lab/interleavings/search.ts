@@ -137,9 +137,13 @@ export function describeFinding(setting: Setting, { problems, choices }: Finding
 /** Which faults a search injects. */
 export const faultPlans = {
   none: () => [],
-  /** One at one call in three of each schedule, each in its turn. */
-  "now and then": (schedule: number, step: number) =>
-    (schedule + step) % 3 === 0 ? [faults[((schedule + step / 3) % faults.length) | 0] ?? "fails"] : [],
+  /** One at one call in three of the first schedules, and at ever fewer of later ones, each in its turn. */
+  "now and then": (schedule: number, step: number) => {
+    const one = 3 * (1 + Math.floor(schedule / 25));
+    return (schedule + step) % one === 0
+      ? [faults[((schedule + step / 3) % faults.length) | 0] ?? "fails"]
+      : [];
+  },
   all: () => faults,
 } as const satisfies Record<string, (schedule: number, step: number) => readonly Fault[]>;
 
