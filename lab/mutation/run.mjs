@@ -7,7 +7,8 @@
  *     node lab/mutation/run.mjs --record           writes down what a stopped run has found; add its flag and its rooms
  *
  * All but `--changed` write to `score.json`, file by file. `--changed` is for CI: it writes nothing, and fails below 80 %. That is less than
- * the score, because it tries about 200 mutants by chance. What `explained.js` has counts as noticed there.
+ * the score, because it tries about 200 mutants by chance. What `explained.js` has counts as noticed there. `--static` adds the mutants of code
+ * that runs only while a module loads.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -18,6 +19,13 @@ import { tests } from "./tests.mjs";
 
 const { digestOf, mutatedFiles, percentOf, readScore, roomOf, scorePath, textOf, unexplained } = score;
 const args = process.argv.slice(2);
+const flags = ["--survivors", "--changed", "--record", "--static"];
+if (args.some((arg) => arg.startsWith("-") && !flags.includes(arg))) {
+  process.stderr.write(
+    `usage: node lab/mutation/run.mjs [${flags.join("] [")}] [<room or file> ...]\nWithout a name it tries all rooms, which takes hours.\n`,
+  );
+  process.exit(2);
+}
 const [isSurvivorsRun, isChangedRun] = ["--survivors", "--changed"].map((flag) => args.includes(flag));
 const rooms = args.filter((arg) => !arg.startsWith("--"));
 const before = readScore();
