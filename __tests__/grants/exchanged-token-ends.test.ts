@@ -61,6 +61,16 @@ describe("the end of an exchanged token (RFC 7009 §2.1)", () => {
     expect(host.events.at(-1)).toMatchObject({ code: "subject-token-ended", reason });
   });
 
+  it("comes before it, where the client was disabled a moment ago, and is remembered as it was", async () => {
+    const storage = memoryStorage({ clients: exchangeClients });
+    const host = exchangeHost({ storage });
+    const token = await ordersToken(host);
+    expect((await callApi(host, "/orders", token)).status).toBe(200);
+    await storage.clients.save({ ...clients.web, disabled: true });
+    expect((await exchange(host, { token })).body).toMatchObject({ error: "invalid_request" });
+    expect(host.events.at(-1)).toMatchObject({ code: "subject-token-ended" });
+  });
+
   it("does not come with the end of a scope that it was not made of", async () => {
     const host = exchangeHost({ revocationLagSeconds: 0 });
     const token = await ordersToken(host);

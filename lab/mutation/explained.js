@@ -187,6 +187,25 @@ const explained = {
       "No comparison with undefined is true, so such a session would not be fresh either. Only the compiler asks.",
     ],
   ],
+  "lib/end-user/close-device.ts": [
+    [
+      "parkedRequests?.close",
+      "parkedRequests.close",
+      "Only this storage has requests of devices. Only the compiler asks.",
+    ],
+    [
+      "parkedRequests?.find",
+      "parkedRequests.find",
+      "Only this storage has requests of devices. Only the compiler asks.",
+    ],
+  ],
+  "lib/end-user/vouched-person.ts": [
+    [
+      "identityAssertions?.accept",
+      "identityAssertions.accept",
+      "An issuer has the grant only with it. Only the compiler asks.",
+    ],
+  ],
   "lib/end-user/list-authorizations.ts": [
     [
       "listed.at(-1)?.authorizationId",
@@ -201,6 +220,24 @@ const explained = {
       "In a URL without a query there is nothing to refuse. The check only saves the work.",
     ],
     ['"?"', '""', "In a URL without a query there is nothing to refuse. The check only saves the work."],
+  ],
+  "lib/endpoints/device-authorization.ts": [
+    [
+      "[]",
+      '["Stryker was here"]',
+      "Prompts are only searched for words of OpenID Connect, and nobody sends a parameter of this name.",
+    ],
+    ["false", "true", "Strangers get no device codes, so there is nothing to fetch. Only the compiler asks."],
+    [
+      "{ issuer, mayFetch: () => false }",
+      "{}",
+      "Only clients that describe themselves need it, and they get no device codes.",
+    ],
+    [
+      '"The client is unknown."',
+      '""',
+      "The page has a sentence of its own, and the event a code. Only the compiler asks.",
+    ],
   ],
   "lib/endpoints/rate-limit.ts": [
     [
@@ -256,6 +293,18 @@ const explained = {
     ],
   ],
   "lib/fetching/remembered-documents.ts": [['"known"', '""', 'There only "anyone" is looked for.']],
+  "lib/grants/device-code.ts": [
+    [
+      "ports.storage.parkedRequests?.find",
+      "ports.storage.parkedRequests.find",
+      "An issuer has the grant only with this storage. Only the compiler asks.",
+    ],
+    [
+      "ports.polledTooSoon?.(handle.digest, now)",
+      "ports.polledTooSoon(handle.digest, now)",
+      "An issuer has the grant only with it. Only the compiler asks.",
+    ],
+  ],
   "lib/grants/refresh-token.ts": [
     [
       'typeof outcome === "object"',
@@ -393,6 +442,15 @@ const explained = {
       "A missing token must only be another one, and this text is too short for a token.",
     ],
   ],
+  "lib/interaction/device-page.ts": [
+    [
+      '"The code is malformed."',
+      '""',
+      "The page has a sentence of its own, and the event a code. Only the compiler asks.",
+    ],
+    ["!cookies", "false", "What is kept of a device is short enough for a cookie. Only the compiler asks."],
+    ['""', '"Stryker was here!"', "Neither text is a code."],
+  ],
   "lib/interaction/pending-request.ts": [
     ["{\n    return undefined;\n  }", "{}", "A function that ends without return gives undefined."],
     [
@@ -441,6 +499,13 @@ const explained = {
       "{\n    // a circle, a bigint, or what the host throws\n    return undefined;\n  }",
       "{}",
       "A function that ends without return gives undefined.",
+    ],
+  ],
+  "lib/protocol/identity-assertion.ts": [
+    [
+      '"identity assertion"',
+      '""',
+      "Digests of client assertions are of two texts. Any third text keeps these apart from them.",
     ],
   ],
   "lib/protocol/issuer.ts": [

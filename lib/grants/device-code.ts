@@ -39,9 +39,9 @@ const maxRemembered = 10_000;
 export function pollPace(): PolledTooSoon {
   const polls = boundedCache<{ readonly at: EpochSeconds; readonly interval: number }>(maxRemembered);
   return (code, now) => {
-    const { at, interval } = polls.get(code) ?? { at: -Infinity, interval: pollSeconds };
-    const passed = now - at;
-    const isTooSoon = passed >= 0 && passed + 1 < interval;
+    const last = polls.get(code);
+    const interval = last?.interval ?? pollSeconds;
+    const isTooSoon = last !== undefined && last.at <= now && now + 1 < last.at + interval;
     polls.set(code, { at: now, interval: isTooSoon ? interval + pollSeconds : interval });
     return isTooSoon;
   };
@@ -57,11 +57,11 @@ export async function redeemDeviceCode(ports: GrantPorts, request: ClientRequest
   if (!handle) throw invalidGrant("device-code-not-of-this-server");
   const key = deviceKeyOf(userCodeOf(handle.digest));
   const parked = await ports.storage.parkedRequests?.find(key, now);
-  const { device, owner } = parked ?? {};
+  const { device, owner, state: reached } = parked ?? {};
   // another device may have the same user code by now, or have had it
   const isSame = device?.code.digest === handle.digest;
   const isOwn = isSame && owner === client.clientId && device.issuer === issuer.identifier;
-  const state = isOwn ? parked?.state : undefined;
+  const state = isOwn ? reached : undefined;
   if (state === "open")
     throw refused(
       ports.polledTooSoon?.(handle.digest, now) ? "device-polls-too-fast" : "device-not-answered",

@@ -92,10 +92,10 @@ async function findExchangeable(ports: ExchangePorts, request: ClientRequest): P
   const { authMethodId } = issuer;
   const { sources, apis } = issuer.api.tokenExchange as ApiExchange;
   const read = [...sources].map(async ([apiId, source]): Promise<readonly Exchangeable[]> => {
-    const api = apis.get(apiId);
+    const api = apis.get(apiId) as Api;
     const expected = issuerIdentifier(baseUrlOf(issuer), { authMethodId, apiId });
     // a method that the API has had before is none of its methods
-    if (!api?.issuers.includes(expected) || !source.clients.includes(client.clientId)) return [];
+    if (!api.issuers.includes(expected) || !source.clients.includes(client.clientId)) return [];
     const genuine = await readAccessToken(ports, { token, digest, api, now });
     if (typeof genuine === "string" || genuine.accessToken.issuer !== expected) return [];
     return [{ api, source, accessToken: genuine.accessToken }];

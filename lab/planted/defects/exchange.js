@@ -7,14 +7,14 @@ const defects = [
   {
     name: "any client exchanges tokens of any API in the table",
     file: "lib/grants/token-exchange.ts",
-    find: "if (!api?.issuers.includes(expected) || !source.clients.includes(client.clientId)) return [];",
-    replace: "if (!api?.issuers.includes(expected)) return [];",
+    find: "if (!api.issuers.includes(expected) || !source.clients.includes(client.clientId)) return [];",
+    replace: "if (!api.issuers.includes(expected)) return [];",
     tests: ["grants/token-exchange"],
   },
   {
     name: "a token of a method that the API has dropped is exchanged",
     file: "lib/grants/token-exchange.ts",
-    find: "if (!api?.issuers.includes(expected) || !source",
+    find: "if (!api.issuers.includes(expected) || !source",
     replace: "if (!api || !source",
     tests: ["attacks/exchanges"],
   },
