@@ -447,6 +447,8 @@ describe("what ends while a device waits (RFC 7009 §2.1)", () => {
     expect((await typeCode(host.browser(), second)).text).toContain("This code isn’t valid");
     records.delete("native");
     expect((await typeCode(host.browser(), second)).text).toContain("This code isn’t valid");
+    const unknown = { kind: "device-refused", error: "invalid_request", code: "no-such-client" };
+    expect(host.events.at(-1)).toMatchObject(unknown);
     expect(await polled(host, first)).toBe("invalid_client");
     expect(await authorizationsOf(host)).toBe(0);
   });

@@ -229,6 +229,21 @@ describe("an end while an assertion is exchanged (RFC 7009 §2.1)", () => {
     await expectNothing(host, await answer);
   });
 
+  it("of what the person has allowed in one context, while tokens.decide thinks", async () => {
+    const host: TestHost = vouchedHost(provider, {
+      accept: () => ({ kind: "authenticated", subject: "alice", context: { key: "acme" } }),
+      tokens: {
+        async decide() {
+          const scopes = { subject: "alice", clientId: "web", apiId: "orders", contextKey: "acme" };
+          await host.auth.consents.revoke(scopes);
+          return { kind: "issue" };
+        },
+      },
+    });
+    expect(answerOf(await present(host, { assertion: await provider.vouch() }))).toEqual(invalidAssertion);
+    expect(reasons(host)).toEqual(["identity-ended-meanwhile"]);
+  });
+
   it("of a person, before accept has looked: it is asked again, and knows", async () => {
     let isDisabled = false;
     const accept = jest.fn<ReturnType<IdentityAssertions["accept"]>, []>();

@@ -90,6 +90,34 @@ describe("the device authorization endpoint (RFC 8628 §3.1, §3.2)", () => {
     expect(kinds(host)).not.toContain("device-requested");
   });
 
+  it("stores which scopes were asked for, and which these imply", async () => {
+    const scopes = {
+      "orders:read": "See your orders",
+      "orders:write": { text: "Change your orders", implies: ["orders:read"] },
+    };
+    const orders = { ...deviceApis["orders"], scopes } as (typeof apis)[string];
+    const storage = memoryStorage({ clients: Object.values(deviceClients) });
+    const create = jest.spyOn(storage.parkedRequests, "create");
+    const host = deviceHost({ storage, apis: { ...deviceApis, orders } });
+    const codes = await deviceCodes(host, { fields: { scope: "orders:write" } });
+    expect(create.mock.calls[0]?.[0].device).toMatchObject({
+      scopes: ["orders:write"],
+      impliedScopes: ["orders:read"],
+    });
+    await answerDevice(host.browser(), codes);
+    expect(tokensOf(await poll(host, codes)).scope).toBe("orders:write orders:read");
+  });
+
+  it("refuses at once where storage is full", async () => {
+    const storage = memoryStorage({ clients: Object.values(deviceClients) });
+    const create = jest.spyOn(storage.parkedRequests, "create");
+    create.mockResolvedValue("full");
+    const answer = await askForDevice(deviceHost({ storage }));
+    const refused = { error: "temporarily_unavailable", error_description: "Too many devices are waiting." };
+    expect([answer.status, answer.body]).toEqual([503, refused]);
+    expect(create).toHaveBeenCalledTimes(1);
+  });
+
   it("refuses clients that left grantTypes out: an upgrade gives nobody the grant", async () => {
     const host = deviceHost({ clients: Object.values(clients) });
     expect((await askForDevice(host)).body).toMatchObject({ error: "unauthorized_client" });
@@ -376,6 +404,8 @@ describe("the page for the code of a device (RFC 8628 §3.3)", () => {
     const empty = await browser.get("/login/device");
     expect(empty.status).toBe(200);
     expect(empty.text).toMatch(/<input type="text" name="user_code" value="" [^>]*required/);
+    expect(empty.text).toContain(`<form method="post" action="${baseUrl}/device">`);
+    expect(empty.text).not.toContain('role="alert"');
     const filled = await browser.get("/login/device", { user_code: codes.user_code.toLowerCase() });
     expect(filled.text).toContain(`name="user_code" value="${codes.user_code}"`);
     expect(filled.text).not.toMatch(/<script|http-equiv/);
@@ -393,13 +423,35 @@ describe("the page for the code of a device (RFC 8628 §3.3)", () => {
     expect(outcomeOf(await typeCode(browser, { user_code: typed }))).toBe("asked");
   });
 
-  it.each(["BBBB-BBBB", "wrong", ""])("says that no device waits with %j, and no more", async (typed) => {
+  it.each([
+    ["https://host.example/login", "https:"],
+    ["http://localhost:3000/login", "https: http:"],
+  ])("of %s leads to sign-in pages by %s", async (url, schemes) => {
+    const page = await deviceHost({ baseUrl: url }).browser().get("/login/device");
+    const policy = page.headers["content-security-policy"]?.split(";") ?? [];
+    expect(policy.map((directive) => directive.trim())).toContain(`form-action 'self' ${schemes}`);
+  });
+
+  it("knows no request of a pair that is gone", async () => {
+    const storage = memoryStorage({ clients: Object.values(deviceClients) });
+    const { user_code } = await deviceCodes(deviceHost({ storage }));
+    const orders = { ...deviceApis["orders"], authMethods: ["otp"] } as (typeof apis)[string];
+    const later = deviceHost({ storage, apis: { ...deviceApis, orders } });
+    expect((await later.browser().post("/login/device", { user_code })).status).toBe(400);
+    expect(last(later)).toMatchObject({ kind: "device-refused", code: "device-request-over" });
+  });
+
+  it.each([
+    ["BBBB-BBBB", "device-request-over"],
+    ["wrong", "user-code-malformed"],
+    ["", "user-code-malformed"],
+  ])("says that no device waits with %j, and no more", async (typed, code) => {
     const { host, browser } = await waiting();
     const answer = await browser.post("/login/device", { user_code: typed });
     expect([answer.status, answer.headers["location"]]).toEqual([400, undefined]);
     expect(answer.text).toContain('role="alert"><p>This code isn’t valid.');
     expect(answer.text).toContain('aria-invalid="true" aria-describedby="problem"');
-    expect(last(host)).toMatchObject({ kind: "device-refused", error: "invalid_request" });
+    expect(last(host)).toMatchObject({ kind: "device-refused", error: "invalid_request", code });
     expect(JSON.stringify(last(host))).not.toContain("BBBB");
     expect(browser.cookies.size).toBe(0);
   });

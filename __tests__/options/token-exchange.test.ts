@@ -143,6 +143,38 @@ describe("a table of token exchange (RFC 8693 §2.1)", () => {
     expect(error.message).toContain(`${at}.orders.clients.0 names a client that ${problem}`);
   });
 
+  const other = {
+    audience: "https://api.example/other",
+    authMethods: ["password"],
+    scopes: { other: "More" },
+  };
+  const withOther = (given: AuthServerOptions): AuthServerOptions => ({
+    ...given,
+    apis: { ...given.apis, other },
+  });
+  const unfit = { ...service, subscriptions: {} };
+
+  it.each<[string, AuthServerOptions, string]>([
+    [
+      "an unknown scope",
+      optionsOf(scopes({ "orders:read": ["stock:sell"] })),
+      "Name only scopes that are listed under apis.stock.scopes, and that open no claims.",
+    ],
+    ["an unknown API", withOther(optionsOf({ ordres: table })), "Write one of: orders, other."],
+    [
+      "the profile fapi2",
+      optionsOf({ orders: table }, { stock: { profile: "fapi2" } }),
+      "Leave one of the two out: FAPI 2.0 does not analyse token exchange.",
+    ],
+    [
+      "an unfit client",
+      { ...optionsOf({ orders: table }), storage: memoryStorage({ clients: [unfit] }) },
+      `Write a confidential client that has ${exchangeGrant} in subscriptions.stock.grantTypes.`,
+    ],
+  ])("is refused with what to write instead: %s", (_, options, fix) => {
+    expect(refusals(options, 0).map(({ message }) => message)).toContainEqual(expect.stringContaining(fix));
+  });
+
   it("may name one that is listed and may, and one that nobody knows yet", () => {
     const storage = memoryStorage({ clients: [service] });
     const both = { ...table, clients: ["orders-api", "later"] };

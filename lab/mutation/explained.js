@@ -205,6 +205,16 @@ const explained = {
       "identityAssertions.accept",
       "An issuer has the grant only with it. Only the compiler asks.",
     ],
+    [
+      'context?.key ?? ""',
+      'context?.key && ""',
+      "What ends one context also ends what is under way in the others (approvalEndKey).",
+    ],
+    [
+      '""',
+      '"Stryker was here!"',
+      "What ends one context also ends what is under way in the others (approvalEndKey).",
+    ],
   ],
   "lib/end-user/list-authorizations.ts": [
     [

@@ -16,7 +16,7 @@ export interface DeviceAnswer {
   readonly as: "approved" | "denied";
   /** Names the page that was answered. */
   readonly by: string;
-  /** Who has answered it with a yes. */
+  /** Who has answered it with a yes. Left out after a no. */
   readonly subject?: string;
   readonly now: EpochSeconds;
 }
@@ -44,9 +44,8 @@ export async function closeDevice(
   const key = deviceKeyOf(userCode);
   if ((await parkedRequests?.close({ key, as, by }, now)) === "closed") return "closed";
   const found = await parkedRequests?.find(key, now);
-  if (found?.by !== by || found.state !== as) throw deviceRequestOver();
-  if (as === "denied") return "repeated";
+  // nothing is stored after a no, which names nobody
   const stored = await authorizations.find(code.authorizationId, now);
-  if (stored?.subject === subject) return "repeated";
+  if (found?.by === by && found.state === as && stored?.subject === subject) return "repeated";
   throw deviceRequestOver();
 }

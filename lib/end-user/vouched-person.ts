@@ -23,10 +23,10 @@ interface VouchQuestion {
   readonly request: Pick<ClientRequest, "issuer" | "client" | "endMark" | "now">;
 }
 
-const by = "identityAssertions.accept";
 const { interaction: _, ...keys } = authenticationKeys;
 
 async function ask(ports: VouchPorts, { assertion, request }: VouchQuestion): Promise<EndUser> {
+  const by = "identityAssertions.accept";
   const { identityAssertions } = ports.authMethods[request.issuer.authMethodId] ?? {};
   const question = { ask: () => identityAssertions?.accept(assertion), keys };
   const answer = await askHost<IdentityAnswer>(by, question);

@@ -42,7 +42,7 @@ function* tableProblems(
       const fix = `Name only scopes that are listed under apis.${apiId}.scopes, and that open no claims.`;
       yield { path: `${path}.scopes.${name}`, ...problem, fix };
     }
-  for (const apiId of [from, to].filter((id) => apis[id]?.profile)) {
+  for (const apiId of [from, to].filter((id) => (apis[id] as ApiOptions).profile)) {
     const fix = "Leave one of the two out: FAPI 2.0 does not analyse token exchange.";
     yield { path, ...wrong("contradicts-profile", `apis.${apiId}.profile`), fix };
   }
