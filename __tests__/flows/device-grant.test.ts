@@ -239,6 +239,7 @@ describe("a device and a person (RFC 8628 §3)", () => {
     const browser = host.browser();
     const page = await typeCode(browser, codes);
     const toSignIn = await browser.answer(page, "switch");
+    expect(host.asked.at(-1)).toEqual({ reauthenticate: true, prompt: ["select_account"] });
     host.session = bob;
     const again = await signIn({ browser, id: interactionOf(toSignIn) }, "bob");
     expect(again.text).toContain(codes.user_code);

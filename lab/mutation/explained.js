@@ -238,6 +238,8 @@ const explained = {
       "Prompts are only searched for words of OpenID Connect, and nobody sends a parameter of this name.",
     ],
     ["false", "true", "Strangers get no device codes, so there is nothing to fetch. Only the compiler asks."],
+    ["() => false", "() => undefined", "Both say no. Only the compiler asks."],
+    ['"query"', '""', "A device is told by its own polls: no answer leads back to it."],
     [
       "{ issuer, mayFetch: () => false }",
       "{}",
