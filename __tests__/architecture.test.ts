@@ -58,6 +58,7 @@ const layers: Readonly<Record<string, number>> = {
   strangers: 4,
   tokens: 4,
   "adapters/memory": 4,
+  "adapters/mysql": 4,
   "adapters/postgres": 4,
   "adapters/redis": 4,
   "adapters/sqlite": 4,
@@ -113,12 +114,13 @@ const worldlyExceptions: Readonly<Record<string, string | readonly string[]>> = 
   "lib/host/ask.ts": "setTimeout",
   "lib/fetching/network.ts": "setTimeout",
   "lib/recall/turns.ts": "setTimeout",
-  // a slot that moves is waited for, and a server asked again after a while
   // a command is sent again for two seconds, however long each answer takes
   "lib/adapters/redis/retrying.ts": "setTimeout",
   // statements that have met are repeated after a pause, which differs by chance so that they do not meet again
   "lib/adapters/postgres/database.ts": ["setTimeout", "Math.random"],
+  "lib/adapters/mysql/database.ts": ["setTimeout", "Math.random"],
   // its keeper may leave out the time
+  "lib/adapters/mysql/storage.ts": "Date.now",
   "lib/adapters/postgres/storage.ts": "Date.now",
   // deleting a client takes no time and no value, so the mark that ends it is made here
   "lib/storage/end-marks.ts": "randomBytes",

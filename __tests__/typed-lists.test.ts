@@ -74,6 +74,7 @@ describe("the compiler", () => {
       [portMethod],
       [
         "lib/adapters/memory/storage.ts",
+        "lib/adapters/mysql/authorizations.ts",
         "lib/adapters/postgres/authorizations.ts",
         "lib/adapters/redis/authorizations.ts",
         "lib/adapters/sqlite/authorizations.ts",

@@ -8,6 +8,7 @@ const { anchor, anchorsIn, code, page, prose, table } = require("./markdown");
 const entryPoints = [
   ["authmount", "lib/index.ts"],
   ["authmount/portal", "lib/portal.ts"],
+  ["authmount/mysql", "lib/mysql.ts"],
   ["authmount/postgres", "lib/postgres.ts"],
   ["authmount/redis", "lib/redis.ts"],
   ["authmount/sqlite", "lib/sqlite.ts"],

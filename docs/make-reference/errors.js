@@ -216,6 +216,7 @@ const rooms = [
   ["Client records and secrets", /^lib\/clients\//],
   ["Adapters for sign-in and consent, and calls of the host's pages", /^lib\/(end-user|interaction|pages)\//],
   ["Memory storage", /^lib\/adapters\/memory\//],
+  ["MySQL storage", /^lib\/adapters\/mysql\//],
   ["PostgreSQL storage", /^lib\/adapters\/postgres\//],
   ["Redis storage", /^lib\/adapters\/redis\//],
   ["SQLite storage", /^lib\/adapters\/sqlite\//],

@@ -30,7 +30,7 @@ const scorePath = path.join(__dirname, "score.json");
  * storage is tests itself; wrong adapters show that it notices what it is for (`testing/contract/wrong-adapters.test.ts`).
  */
 const leftOut =
-  /^lib\/(?:pages\/|adapters\/(?:postgres|redis|sqlite)\/|testing\/contract\/|(?:cli|postgres|redis|sqlite)\.ts$)/;
+  /^lib\/(?:pages\/|adapters\/(?:mysql|postgres|redis|sqlite)\/|testing\/contract\/|(?:cli|mysql|postgres|redis|sqlite)\.ts$)/;
 
 /** Every file that is mutated, from the root of the repository. */
 function mutatedFiles() {

@@ -92,6 +92,7 @@ describe("README and docs", () => {
       "express",
       "cookie-parser",
       ...[...typePackages()].map((types) => `@types/${types}`),
+      "mysql2",
       "pg",
       "redis",
       "ioredis",

@@ -2,10 +2,11 @@ import { AssertionError } from "node:assert";
 import { createClient } from "redis";
 import { type Client, memoryStorage, type Storage } from "../../../lib";
 import { type OpenStorage, storageContract } from "../../../lib/testing";
+import { mariadb } from "../../servers/mariadb-server";
 import { postgres } from "../../servers/postgres-server";
 import { redis, redisClient, type RedisServer, startRedis } from "../../servers/redis-server";
 import { describeWith, freePort } from "../../servers/server-process";
-import { postgresContract, redisContract } from "./on-servers";
+import { mariadbContract, postgresContract, redisContract } from "./on-servers";
 
 describe("storage contract: memory (RFC 6749 §4.1.2, §10.5)", () => {
   storageContract({ test: it, open: async ({ clients }) => ({ storage: memoryStorage({ clients }) }) });
@@ -14,6 +15,11 @@ describe("storage contract: memory (RFC 6749 §4.1.2, §10.5)", () => {
 describeWith(postgres, {
   name: "storage contract: PostgreSQL (RFC 6749 §4.1.2, §10.5)",
   tests: () => postgresContract("read committed"),
+});
+
+describeWith(mariadb, {
+  name: "storage contract: MariaDB (RFC 6749 §4.1.2, §10.5)",
+  tests: () => mariadbContract("REPEATABLE-READ", ["FOUND_ROWS"]),
 });
 
 describeWith(redis, {

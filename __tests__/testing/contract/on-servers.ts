@@ -1,9 +1,11 @@
 /** The contract on real servers: `contract.test` runs it with the usual driver and settings, `lab/handles/contract` with the others. */
 import { Pool } from "pg";
 import type { Client, Storage } from "../../../lib";
+import { type MysqlStorage, mysqlStorage } from "../../../lib/mysql";
 import { type PostgresStorage, postgresStorage } from "../../../lib/postgres";
 import { type RedisClient, redisStorage } from "../../../lib/redis";
 import { type OpenStorage, storageContract } from "../../../lib/testing";
+import { driver, type MariadbPool, type MariadbServer, startMariadb } from "../../servers/mariadb-server";
 import { type PostgresServer, startPostgres } from "../../servers/postgres-server";
 import { freePort } from "../../servers/server-process";
 
@@ -14,7 +16,7 @@ interface Stores<T extends Storage> {
 
 /** Registers the clients of a rule. */
 async function openWith(
-  { storage, peer }: Stores<PostgresStorage | ReturnType<typeof redisStorage>>,
+  { storage, peer }: Stores<MysqlStorage | PostgresStorage | ReturnType<typeof redisStorage>>,
   clients: readonly Client[],
 ): Promise<OpenStorage> {
   for (const client of clients) await storage.clients.save(client);
@@ -50,6 +52,45 @@ export function postgresContract(isolation: "read committed" | "repeatable read"
     async openUnreachable() {
       const pool = new Pool({ host: "127.0.0.1", port: await freePort() });
       return { storage: postgresStorage({ pool }), close: () => pool.end() };
+    },
+  });
+}
+
+/** Runs the contract on a new MariaDB whose pools have this isolation, and count the rows that an UPDATE finds or those that it changes. */
+export function mariadbContract(
+  isolation: "READ-COMMITTED" | "REPEATABLE-READ" | "SERIALIZABLE",
+  flags: readonly ["FOUND_ROWS" | "-FOUND_ROWS"],
+): void {
+  let server: MariadbServer;
+  let pools: readonly MariadbPool[];
+  let stores: Stores<MysqlStorage>;
+
+  beforeAll(async () => {
+    server = await startMariadb([`--transaction-isolation=${isolation}`]);
+    const settings = { flags: [...flags], connectionLimit: 8 };
+    const [own, others] = [server.pool(settings), server.pool(settings)];
+    pools = [own, others];
+    stores = { storage: mysqlStorage({ pool: own }), peer: mysqlStorage({ pool: others }) };
+    await stores.storage.migrate();
+  });
+  afterAll(() => server.close());
+
+  it("has both pools at this isolation, and counting so", async () => {
+    for (const pool of pools) {
+      const [rows] = await pool.query("SELECT @@tx_isolation AS isolation");
+      expect(rows).toEqual([{ isolation }]);
+      const statement = "UPDATE test.authmount_migrations SET version = version";
+      const affectedRows = flags[0] === "FOUND_ROWS" ? 1 : 0;
+      expect(await pool.query(statement)).toMatchObject([{ affectedRows }, undefined]);
+    }
+  });
+
+  storageContract({
+    test: it,
+    open: ({ clients }) => openWith(stores, clients),
+    async openUnreachable() {
+      const pool = driver.createPool({ host: "127.0.0.1", port: await freePort() });
+      return { storage: mysqlStorage({ pool }), close: () => pool.end() };
     },
   });
 }
