@@ -1,4 +1,4 @@
-/** Storage in MySQL 8 or MariaDB 10.6 or newer, for any number of processes. RFC 6749 §10.5. */
+/** Storage in MySQL or MariaDB, for any number of processes. RFC 6749 §10.5. */
 import { mistakesOf } from "../../protocol/mistake";
 import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 import type { ClientRegistry, Storage } from "../../storage/port";

@@ -58,7 +58,7 @@ const withMark: Reading = (token, { table, spent }) => `SELECT ${token}digest AS
   ${token}record AS record, ${token}expires_at AS expires_at, mark.digest IS NOT NULL AS spent, mark.record AS how
   FROM ${table} AS token LEFT JOIN ${spent} AS mark ON mark.digest = ${token}digest`;
 
-/** The query that reads a living token in one of these places. It needs no temporary table. */
+/** The query that reads a living token in one of these places. */
 function living(places: readonly Place[], { reading, tables }: { reading: Reading; tables: Tables }): string {
   const queries = places.map(([table, prefix]) => {
     const token = `token.${prefix}`;
