@@ -684,23 +684,6 @@ const explained = {
       "The same time is written over itself.",
     ],
   ],
-  "lib/adapters/rows.ts": [
-    [
-      "{\n  return `SELECT authorization_id FROM (\n      SELECT authorization_id, last_used_at > 0 AS is_used, row_number() OVER (\n        PARTITION BY last_used_at > 0 ORDER BY last_used_at DESC, ${createdAt} DESC, expires_at DESC\n      ) AS place FROM ${living}\n    ) AS pools WHERE place > CASE WHEN is_used THEN ${maxAuthorizations} ELSE ${maxAuthorizations - 1} END`;\n}",
-      "{}",
-      "The contract notices it in SQLite and PostgreSQL, which mutants do not meet.",
-    ],
-    [
-      "`SELECT authorization_id FROM (\n      SELECT authorization_id, last_used_at > 0 AS is_used, row_number() OVER (\n        PARTITION BY last_used_at > 0 ORDER BY last_used_at DESC, ${createdAt} DESC, expires_at DESC\n      ) AS place FROM ${living}\n    ) AS pools WHERE place > CASE WHEN is_used THEN ${maxAuthorizations} ELSE ${maxAuthorizations - 1} END`",
-      "``",
-      "The contract notices it in SQLite and PostgreSQL, which mutants do not meet.",
-    ],
-    [
-      "maxAuthorizations - 1",
-      "maxAuthorizations + 1",
-      "The contract notices it in SQLite and PostgreSQL, which mutants do not meet.",
-    ],
-  ],
   "lib/testing/test-tokens.ts": [
     ["authorization", "true", "Without a subject it is refused before. Only the compiler asks."],
   ],

@@ -26,11 +26,11 @@ const root = path.resolve(__dirname, "../..");
 const scorePath = path.join(__dirname, "score.json");
 
 /**
- * HTML, the program `authmount`, and what talks to servers of others: their tests need a browser, processes or the servers. The contract of
- * storage is tests itself; wrong adapters show that it notices what it is for (`testing/contract/wrong-adapters.test.ts`).
+ * HTML, the program `authmount`, and what talks to servers of others or reads their rows: their tests need a browser, processes or the servers.
+ * The contract of storage is tests itself; wrong adapters show that it notices what it is for (`testing/contract/wrong-adapters.test.ts`).
  */
 const leftOut =
-  /^lib\/(?:pages\/|adapters\/(?:mysql|postgres|redis|sqlite)\/|testing\/contract\/|(?:cli|mysql|postgres|redis|sqlite)\.ts$)/;
+  /^lib\/(?:pages\/|adapters\/(?:rows\.ts|(?:mysql|postgres|redis|sqlite)\/)|testing\/contract\/|(?:cli|mysql|postgres|redis|sqlite)\.ts$)/;
 
 /** Every file that is mutated, from the root of the repository. */
 function mutatedFiles() {
