@@ -117,8 +117,7 @@ const worldlyExceptions: Readonly<Record<string, string | readonly string[]>> = 
   // a command is sent again for two seconds, however long each answer takes
   "lib/adapters/redis/retrying.ts": "setTimeout",
   // statements that have met are repeated after a pause, which differs by chance so that they do not meet again
-  "lib/adapters/postgres/database.ts": ["setTimeout", "Math.random"],
-  "lib/adapters/mysql/database.ts": ["setTimeout", "Math.random"],
+  "lib/adapters/repeat.ts": ["setTimeout", "Math.random"],
   // its keeper may leave out the time
   "lib/adapters/mysql/storage.ts": "Date.now",
   "lib/adapters/postgres/storage.ts": "Date.now",

@@ -30,7 +30,7 @@ const scorePath = path.join(__dirname, "score.json");
  * The contract of storage is tests itself; wrong adapters show that it notices what it is for (`testing/contract/wrong-adapters.test.ts`).
  */
 const leftOut =
-  /^lib\/(?:pages\/|adapters\/(?:rows\.ts|(?:mysql|postgres|redis|sqlite)\/)|testing\/contract\/|(?:cli|mysql|postgres|redis|sqlite)\.ts$)/;
+  /^lib\/(?:pages\/|adapters\/(?:(?:repeat|rows|table-names)\.ts|(?:mysql|postgres|redis|sqlite)\/)|testing\/contract\/|(?:cli|mysql|postgres|redis|sqlite)\.ts$)/;
 
 /** Every file that is mutated, from the root of the repository. */
 function mutatedFiles() {

@@ -2,6 +2,8 @@
 import type { Authorization } from "../protocol/authorization";
 import type { Client } from "../protocol/client";
 import type { Consent } from "../protocol/consent";
+import type { EpochSeconds } from "../protocol/time";
+import type { TokenDigest } from "../protocol/token-value";
 import type { DeviceRequest, ParkedRequest } from "../storage/client-ports";
 import { type ListedAuthorization, maxAuthorizations } from "../storage/port";
 
@@ -57,6 +59,20 @@ export function readListed(row: Row): ListedAuthorization {
 /** A code or token without what its other columns say. */
 export function readToken(row: Row): object {
   return { ...readRecord(row), digest: row["digest"] };
+}
+
+/** A code or token whose other facts are in rows of their own. */
+interface UnchangingToken {
+  readonly digest: TokenDigest;
+  readonly expiresAt: EpochSeconds;
+  readonly consumed?: undefined;
+  readonly used?: undefined;
+  readonly use?: undefined;
+}
+
+/** The values of a code or token: digest, record, expires_at. Whether it was spent is not among them: token rows never change, and the marks tell. */
+export function tokenValues({ digest, expiresAt, ...rest }: UnchangingToken): [string, string, number] {
+  return [digest, JSON.stringify(rest), expiresAt];
 }
 
 /** The values of a parked request: digest, owner, state, answered_by, device, expires_at. Text is empty where there is none. */

@@ -1,6 +1,6 @@
 /** Access to the database: what is needed of a pool, which failures are repeated, and statements that name tables. RFC 6749 §10.5 (single use). */
-import { setTimeout as pause } from "node:timers/promises";
 import { hostMistake } from "../../protocol/mistake";
+import { repeatOn } from "../repeat";
 import { type MysqlNames, type Tables, tablesNamed } from "./tables";
 
 /** A value of a statement. Text goes as its bytes in UTF-8, whatever the character set of the connection is. */
@@ -39,10 +39,6 @@ const undone: ReadonlySet<number> = new Set([errors.lockWait, errors.deadlock]);
 /** There is no such schema, column or table. */
 const missing: ReadonlySet<number> = new Set([1049, 1054, 1146]);
 
-const maxAttempts = 20;
-/** The longest pause before the first repetition. It doubles with each further one, up to the second figure. */
-const pauseMilliseconds = { first: 5, longest: 250 };
-
 /** What the errors of drivers and of libraries around them have in common, and where these keep the inner one. */
 interface DriverError {
   readonly errno?: unknown;
@@ -77,19 +73,9 @@ function isConnectionLost(error: unknown): boolean {
   return chainOf(error).some(({ code }) => /^E[A-Z]+$|CONNECTION/.test(String(code)));
 }
 
-/** Runs again what the database has undone, a limited number of times. Any other failure is thrown at once. */
-async function repeated<T>(run: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await run();
-    } catch (error) {
-      const isUndone = undone.has(errorNumber(error) ?? 0) && !isConnectionLost(error);
-      if (attempt === maxAttempts || !isUndone) throw error;
-      const longest = Math.min(pauseMilliseconds.first * 2 ** (attempt - 1), pauseMilliseconds.longest);
-      // random, so that those that have met once do not meet again and again
-      await pause(Math.random() * longest);
-    }
-  }
+/** True for an error by which the database says that it has undone the statement. */
+function isUndone(error: unknown): boolean {
+  return undone.has(errorNumber(error) ?? 0) && !isConnectionLost(error);
 }
 
 /** Text arrives as it was stored: as bytes. */
@@ -120,7 +106,7 @@ async function answerOf(answer: ReturnType<MysqlPool["execute"]>): Promise<Answe
 function runOn(pool: MysqlPool): Run {
   return (text, values = []) => {
     const bytes = values.map((value) => (typeof value === "string" ? Buffer.from(value) : value));
-    return repeated(() => answerOf(pool.execute(text, [...bytes])));
+    return repeatOn(isUndone, () => answerOf(pool.execute(text, [...bytes])));
   };
 }
 

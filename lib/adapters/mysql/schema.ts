@@ -1,13 +1,12 @@
 /** The versions of the tables: which ones there are, how they are created, and checks that they and the session keep what single use rests on. RFC 6749 §10.5. */
 import { mistakesOf } from "../../protocol/mistake";
 import type { Risk } from "../../storage/risks";
+import { type TableName, tableNames } from "../table-names";
 import { type Database, listOf, type Row, type Run } from "./database";
 import {
   checkNames,
   columnsOf,
   type MysqlNames,
-  type TableName,
-  tableNames,
   type Tables,
   type TableShape,
   tableShapes,

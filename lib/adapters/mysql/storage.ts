@@ -3,12 +3,13 @@ import { mistakesOf } from "../../protocol/mistake";
 import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 import type { ClientRegistry, Storage } from "../../storage/port";
 import { type Risk, warningsOf, withRisks } from "../../storage/risks";
+import { type TableName, tableNames } from "../table-names";
 import { mysqlAuthorizations, mysqlEndMarks } from "./authorizations";
 import { mysqlAssertions, mysqlClients, mysqlParkedRequests, mysqlRegistrations } from "./clients";
 import { mysqlConsents } from "./consents";
 import { type MysqlPool, openDatabase, type Query } from "./database";
 import { migrate } from "./schema";
-import { checkNames, type MysqlNames, type TableName, tableNames, type Tables, tableShapes } from "./tables";
+import { checkNames, type MysqlNames, type Tables, tableShapes } from "./tables";
 import { mysqlAccessTokens, mysqlAuthorizationCodes, mysqlRefreshTokens } from "./tokens";
 
 const batchRows = 1_000;

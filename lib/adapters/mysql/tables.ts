@@ -1,5 +1,6 @@
 /** The names of the tables, the schema that contains them, and what each has. RFC 6749 §10.5 (two servers must not share them by accident), 10.10 (digests only). */
 import { mistakesOf } from "../../protocol/mistake";
+import { nameProblem, type TableName, tableNames } from "../table-names";
 
 /** Where the tables are, and how their names begin. */
 export interface MysqlNames {
@@ -9,34 +10,11 @@ export interface MysqlNames {
   readonly prefix?: string;
 }
 
-/** The tables without their prefix. `migrations` holds the versions of the schema that were created. */
-export const tableNames = [
-  "clients",
-  "browser_origins",
-  "consents",
-  "authorizations",
-  "authorization_codes",
-  "refresh_tokens",
-  "spent_tokens",
-  "access_tokens",
-  "revoked_access_tokens",
-  "end_marks",
-  "used_assertions",
-  "client_registrations",
-  "parked_requests",
-  "migrations",
-] as const;
-
-/** The name of a table without its prefix. */
-export type TableName = (typeof tableNames)[number];
-
 /** The quoted name of each table, ready for a statement. */
 export type Tables = Readonly<Record<TableName, string>> & {
   /** The name of a table with its prefix, but without quotes and schema. */
   readonly named: (name: TableName) => string;
 };
-
-const plainName = /^[a-z_][a-z0-9_]{0,29}$/;
 
 const mistake = mistakesOf({
   "mysql-name-undefined": (option: string) =>
@@ -48,10 +26,10 @@ const mistake = mistakesOf({
 });
 
 function checkName(option: "schema" | "prefix", name: unknown): void {
-  // undefined may be a variable that somebody forgot to set, and the default may name another server's tables
-  if (name === undefined) throw mistake("mysql-name-undefined", option);
-  if (typeof name !== "string" || !plainName.test(name)) throw mistake("mysql-name-not-plain", option);
-  if (option === "prefix" && /.revoked_$/.test(name)) throw mistake("mysql-prefix-ambiguous");
+  const problem = nameProblem(option, name);
+  if (problem === "undefined") throw mistake("mysql-name-undefined", option);
+  if (problem === "not-plain") throw mistake("mysql-name-not-plain", option);
+  if (problem === "ambiguous") throw mistake("mysql-prefix-ambiguous");
 }
 
 /**

@@ -8,27 +8,14 @@ import type {
   RefreshTokenStore,
   StoredAccessToken,
 } from "../../storage/port";
-import { readToken } from "../rows";
+import { readToken, tokenValues } from "../rows";
+import type { TableName } from "../table-names";
 import { inserted, type Query, type Row } from "./database";
-import type { TableName, Tables } from "./tables";
-
-interface Expiring {
-  readonly digest: TokenDigest;
-  readonly expiresAt: EpochSeconds;
-}
-
-/** The values of a row. Whether the token was spent is not among them: token rows never change, and the marks tell. */
-function toRow({
-  digest,
-  expiresAt,
-  ...rest
-}: Expiring & { consumed?: undefined; used?: undefined; use?: undefined }): [string, string, number] {
-  return [digest, JSON.stringify(rest), expiresAt];
-}
+import type { Tables } from "./tables";
 
 /** The values of a refresh token. */
 function refreshRow(token: RefreshToken): [string, string, number] {
-  return toRow({ ...token, used: undefined, use: undefined });
+  return tokenValues({ ...token, used: undefined, use: undefined });
 }
 
 function insertInto(table: string): string {
@@ -130,7 +117,7 @@ function isSpent({ spent }: Row): boolean {
 export function mysqlAuthorizationCodes(query: Query): AuthorizationCodeStore {
   return {
     async create(code) {
-      const row = toRow({ ...code, consumed: undefined });
+      const row = tokenValues({ ...code, consumed: undefined });
       await query(({ authorization_codes: table }) => insertInto(table), row);
     },
     async find({ digest }, now) {
@@ -178,7 +165,7 @@ export function mysqlRefreshTokens(query: Query): RefreshTokenStore {
 export function mysqlAccessTokens(query: Query): AccessTokenStore {
   return {
     async create(token) {
-      await query(({ access_tokens: table }) => insertInto(table), toRow(token));
+      await query(({ access_tokens: table }) => insertInto(table), tokenValues(token));
     },
     async find(digest, now) {
       const { rows } = await query(

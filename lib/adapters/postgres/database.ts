@@ -1,7 +1,7 @@
 /** Access to the database: what is needed of a pool, which failures are repeated, and statements that name tables. RFC 6749 §10.5 (single use). */
-import { setTimeout as pause } from "node:timers/promises";
 import { hostMistake } from "../../protocol/mistake";
 import { onceDone } from "../../recall/single-flight";
+import { repeatOn } from "../repeat";
 import { type PostgresNames, type Tables, tablesIn } from "./tables";
 
 /** A row as the driver returns it. */
@@ -25,10 +25,6 @@ export type Run = (text: string, values?: readonly unknown[]) => Promise<readonl
 
 /** `serialization_failure` and `deadlock_detected`: the database has undone the whole statement and asks to repeat it. */
 const undone: ReadonlySet<unknown> = new Set(["40001", "40P01"]);
-
-const maxAttempts = 20;
-/** The longest pause before the first repetition. It doubles with each further one, up to the second figure. */
-const pauseMilliseconds = { first: 5, longest: 250 };
 
 /** What the errors of drivers and of libraries around them have in common: a code, and maybe an inner error that has its own. */
 interface DriverError {
@@ -63,17 +59,8 @@ function isConnectionLost(error: unknown): boolean {
 }
 
 /** Runs again whatever fails with one of these states, a limited number of times. Any other failure is thrown at once. */
-export async function repeatOn<T>(states: ReadonlySet<unknown>, run: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await run();
-    } catch (error) {
-      if (attempt === maxAttempts || !states.has(sqlState(error)) || isConnectionLost(error)) throw error;
-      const longest = Math.min(pauseMilliseconds.first * 2 ** (attempt - 1), pauseMilliseconds.longest);
-      // random, so that those that have met once do not meet again and again
-      await pause(Math.random() * longest);
-    }
-  }
+export function repeatOnState<T>(states: ReadonlySet<unknown>, run: () => Promise<T>): Promise<T> {
+  return repeatOn((error) => states.has(sqlState(error)) && !isConnectionLost(error), run);
 }
 
 async function rowsOf(answer: ReturnType<PostgresPool["query"]>): Promise<readonly PostgresRow[]> {
@@ -90,7 +77,7 @@ async function rowsOf(answer: ReturnType<PostgresPool["query"]>): Promise<readon
  * executed, and a single use that is sent again would look like a replay.
  */
 export function runOn(pool: PostgresPool): Run {
-  return (text, values = []) => repeatOn(undone, () => rowsOf(pool.query(text, [...values])));
+  return (text, values = []) => repeatOnState(undone, () => rowsOf(pool.query(text, [...values])));
 }
 
 /** The condition on (subject, client, API), the first three values. */

@@ -1,15 +1,14 @@
 /** The versions of the tables: which ones there are, how they are created, and checks that they are complete. RFC 6749 §10.5 (single use rests on a primary key). */
 import { mistakesOf } from "../../protocol/mistake";
 import type { Risk } from "../../storage/risks";
-import { type Database, type PostgresRow, repeatOn, type Run } from "./database";
+import { type TableName, tableNames } from "../table-names";
+import { type Database, type PostgresRow, repeatOnState, type Run } from "./database";
 import {
   checkNames,
   type Columns,
   columnsOf,
   type NamedTables,
   type PostgresNames,
-  type TableName,
-  tableNames,
   type Tables,
   type TableShape,
   tableShapes,
@@ -200,7 +199,7 @@ export function postgresMigrations(names: PostgresNames = {}): readonly string[]
 const madeByAnother: ReadonlySet<unknown> = new Set(["23505", "42P06", "42P07", "42710", "XX000"]);
 
 async function make(run: Run, statement: string): Promise<void> {
-  await repeatOn(madeByAnother, () => run(statement));
+  await repeatOnState(madeByAnother, () => run(statement));
 }
 
 function createSchema(schema: string): string {

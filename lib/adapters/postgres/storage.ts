@@ -3,6 +3,7 @@ import { mistakesOf } from "../../protocol/mistake";
 import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 import type { ClientRegistry, Storage } from "../../storage/port";
 import { type Risk, warningsOf, withRisks } from "../../storage/risks";
+import type { TableName } from "../table-names";
 import { postgresAuthorizations, postgresEndMarks } from "./authorizations";
 import {
   postgresAssertions,
@@ -13,7 +14,7 @@ import {
 import { postgresConsents } from "./consents";
 import { openDatabase, type PostgresPool, type Query } from "./database";
 import { migrate, risksOfServer } from "./schema";
-import { checkNames, type PostgresNames, type TableName } from "./tables";
+import { checkNames, type PostgresNames } from "./tables";
 import { postgresAccessTokens, postgresAuthorizationCodes, postgresRefreshTokens } from "./tokens";
 
 const batchRows = 1_000;

@@ -1,5 +1,6 @@
 /** The names of the tables, the schema that contains them, and what each has. RFC 6749 §10.5 (two servers must not share them by accident), 10.10 (digests only). */
 import { mistakesOf } from "../../protocol/mistake";
+import { nameProblem, type TableName, tableNames } from "../table-names";
 
 /** Where the tables are, and how their names begin. */
 export interface PostgresNames {
@@ -11,27 +12,6 @@ export interface PostgresNames {
   /** The beginning of every table and index name; default `"authmount_"`. It must not end in `revoked_`. */
   readonly prefix?: string;
 }
-
-/** The tables without their prefix. `migrations` holds the versions of the schema that were created. */
-export const tableNames = [
-  "clients",
-  "browser_origins",
-  "consents",
-  "authorizations",
-  "authorization_codes",
-  "refresh_tokens",
-  "spent_tokens",
-  "access_tokens",
-  "revoked_access_tokens",
-  "end_marks",
-  "used_assertions",
-  "client_registrations",
-  "parked_requests",
-  "migrations",
-] as const;
-
-/** The name of a table without its prefix. */
-export type TableName = (typeof tableNames)[number];
 
 /** The quoted name of each table, ready for a statement. */
 export type NamedTables = Readonly<Record<TableName, string>> & {
@@ -45,8 +25,6 @@ export type Tables = NamedTables & {
   readonly schema: string;
 };
 
-const plainName = /^[a-z_][a-z0-9_]{0,29}$/;
-
 const mistake = mistakesOf({
   "postgres-name-undefined": (option: string) =>
     `postgresStorage: ${option} is undefined. Set it, or leave it out for the default.`,
@@ -57,10 +35,10 @@ const mistake = mistakesOf({
 });
 
 function checkName(option: "schema" | "prefix", name: unknown): void {
-  // undefined may be a variable that somebody forgot to set, and the default may name another server's tables
-  if (name === undefined) throw mistake("postgres-name-undefined", option);
-  if (typeof name !== "string" || !plainName.test(name)) throw mistake("postgres-name-not-plain", option);
-  if (option === "prefix" && /.revoked_$/.test(name)) throw mistake("postgres-prefix-ambiguous");
+  const problem = nameProblem(option, name);
+  if (problem === "undefined") throw mistake("postgres-name-undefined", option);
+  if (problem === "not-plain") throw mistake("postgres-name-not-plain", option);
+  if (problem === "ambiguous") throw mistake("postgres-prefix-ambiguous");
 }
 
 /**

@@ -1,30 +1,16 @@
 /** Codes and tokens in PostgreSQL. Spending inserts a row whose primary key admits only one. RFC 6749 §4.1.2, 9700 §4.14.2. */
 import type { AuthorizationCode, RefreshToken, RefreshTokenUse } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
-import type { TokenDigest, TokenHandle } from "../../protocol/token-value";
+import type { TokenHandle } from "../../protocol/token-value";
 import type {
   AccessTokenStore,
   AuthorizationCodeStore,
   RefreshTokenStore,
   StoredAccessToken,
 } from "../../storage/port";
-import { readToken } from "../rows";
+import { readToken, tokenValues } from "../rows";
 import type { PostgresRow, Query } from "./database";
 import type { Tables } from "./tables";
-
-interface Expiring {
-  readonly digest: TokenDigest;
-  readonly expiresAt: EpochSeconds;
-}
-
-/** The values of a row. Whether the token was spent is not among them: token rows never change, and the marks tell. */
-function toRow({
-  digest,
-  expiresAt,
-  ...rest
-}: Expiring & { consumed?: undefined; used?: undefined; use?: undefined }): readonly unknown[] {
-  return [digest, JSON.stringify(rest), expiresAt];
-}
 
 function insertInto(table: string): string {
   return `INSERT INTO ${table} (digest, record, expires_at) VALUES ($1, $2, $3)`;
@@ -68,7 +54,7 @@ function readUse({ use }: PostgresRow): { readonly use?: RefreshTokenUse } {
 export function postgresAuthorizationCodes(query: Query): AuthorizationCodeStore {
   return {
     async create(code) {
-      const row = toRow({ ...code, consumed: undefined });
+      const row = tokenValues({ ...code, consumed: undefined });
       await query(({ authorization_codes: codes }) => insertInto(codes), row);
     },
     async find({ digest }, now) {
@@ -98,7 +84,7 @@ export function postgresRefreshTokens(query: Query): RefreshTokenStore {
   return {
     find,
     async create(token) {
-      const row = toRow({ ...token, used: undefined, use: undefined });
+      const row = tokenValues({ ...token, used: undefined, use: undefined });
       await query(({ refresh_tokens: tokens }) => insertInto(tokens), row);
     },
     // one statement, so both happen or neither: the successor is inserted only if the mark was new
@@ -107,7 +93,7 @@ export function postgresRefreshTokens(query: Query): RefreshTokenStore {
         (tables) => `${spend(tables.refresh_tokens, tables)}
         INSERT INTO ${tables.refresh_tokens} (digest, record, expires_at)
         SELECT $5::text, $6::text, $7::bigint FROM won RETURNING digest`,
-        [...spending(from, { now, use }), ...toRow({ ...to, used: undefined, use: undefined })],
+        [...spending(from, { now, use }), ...tokenValues({ ...to, used: undefined, use: undefined })],
       );
       if (rows.length === 1) return "rotated";
       // only a statement that begins now is sure to see what the winner has stored, and only one that writes waits for a standby
@@ -125,7 +111,7 @@ export function postgresRefreshTokens(query: Query): RefreshTokenStore {
 export function postgresAccessTokens(query: Query): AccessTokenStore {
   return {
     async create(token) {
-      await query(({ access_tokens: tokens }) => insertInto(tokens), toRow(token));
+      await query(({ access_tokens: tokens }) => insertInto(tokens), tokenValues(token));
     },
     async find(digest, now) {
       const [row] = await query(
