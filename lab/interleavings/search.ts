@@ -139,8 +139,8 @@ export const faultPlans = {
   none: () => [],
   /** One at one call in three of the first schedules, and at ever fewer of later ones, each in its turn. */
   "now and then": (schedule: number, step: number) => {
-    const one = 3 * (1 + Math.floor(schedule / 10));
-    return (schedule + step) % one === 0
+    const period = 3 * (1 + Math.floor(schedule / 10));
+    return (schedule + step) % period === 0
       ? [faults[((schedule + step / 3) % faults.length) | 0] ?? "fails"]
       : [];
   },
