@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { OpenedPool, World } from "./cli/command";
+import type { World } from "./cli/command";
 import { failure, type Result, runCommandLine } from "./cli/run";
 import { errorSentence } from "./cli/wording";
 import { createAuthServer } from "./create-auth-server";
@@ -28,22 +28,33 @@ function fileAt(written: string): string {
   return file;
 }
 
-/** The `pg` of the project in which the program was started: it need not be where this package is. */
-function openPostgres(url: string): OpenedPool {
-  const requireThere = createRequire(path.join(process.cwd(), "package.json"));
-  let found: { readonly Pool: new (options: object) => OpenedPool & NodeJS.EventEmitter };
+/** A driver of the project in which the program was started: it need not be where this package is. */
+function driverOf(name: string, file = name): unknown {
   try {
-    found = requireThere("pg") as typeof found;
+    return createRequire(path.join(process.cwd(), "package.json"))(file);
   } catch (cause) {
-    throw hostMistake("pg-not-installed", "The package pg is not installed here. Run: npm install pg", {
-      cause,
-    });
+    throw hostMistake(
+      "driver-not-installed",
+      `The package ${name} is not installed here. Run: npm install ${name}`,
+      { cause },
+    );
   }
-  const pool = new found.Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 10_000 });
+}
+
+const openPostgres: World["openPostgres"] = (url) => {
+  type Opened = ReturnType<World["openPostgres"]> & NodeJS.EventEmitter;
+  const { Pool } = driverOf("pg") as { readonly Pool: new (options: object) => Opened };
+  const pool = new Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 10_000 });
   // without a listener, a connection that breaks while idle would end the process
   pool.on("error", () => undefined);
   return pool;
-}
+};
+
+const openMysql: World["openMysql"] = (uri) => {
+  type Driver = { createPool(options: object): ReturnType<World["openMysql"]> };
+  const driver = driverOf("mysql2", "mysql2/promise") as Driver;
+  return driver.createPool({ uri, connectionLimit: 1, connectTimeout: 10_000 });
+};
 
 async function readInput(): Promise<string> {
   const chunks: Buffer[] = [];
@@ -67,6 +78,7 @@ const world: World = {
   importFile: async (written) => (await import(pathToFileURL(fileAt(written)).href)) as object,
   readFile: (written) => readFileSync(fileAt(written), "utf8"),
   openPostgres,
+  openMysql,
   within,
   useProduction: () => void (process.env["NODE_ENV"] = "production"),
   isProduction,

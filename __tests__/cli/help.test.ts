@@ -194,9 +194,10 @@ Next: docs/deployment.md covers what a check of the options cannot show.
 Usage: npx authmount migrate [FILE] [options]
 
   FILE               A module that exports storage, or options.
-  --postgres NAME    The environment variable that holds the URL of a PostgreSQL database.
+  --postgres NAME    The environment variable with the URL of a PostgreSQL database.
+  --mysql NAME       The environment variable with the URL of a MySQL or MariaDB database.
   --sqlite PATH      The SQLite file. It is created if it does not exist.
-  --schema NAME      The schema of the tables. Default: the first one in search_path.
+  --schema NAME      The schema of the tables. Default: that of the connection.
   --prefix NAME      The prefix of every table name. Default: authmount_.
   --export NAME      The name of the export to use.
   --timeout SECONDS  How long to wait for the module to load. Default: 30.
@@ -208,10 +209,11 @@ It warns about database settings that could lose acknowledged writes in a crash 
 
   npx authmount migrate ./auth-options.js
   npx authmount migrate --postgres DATABASE_URL
+  npx authmount migrate --mysql DATABASE_URL
   npx authmount migrate --sqlite authmount.sqlite
 
 The module exports storage, or the options of createAuthServer as options: a value, a promise or a function without parameters.
-The module is imported, so its code runs. --postgres uses the pg package of your project.
+The module is imported, so its code runs. --postgres uses the pg package of your project, and --mysql its mysql2.
 
 Run it once per deployment, before the new processes start, as a database user that may create tables.
 
@@ -252,8 +254,8 @@ Next: docs/manage-clients.md
 
 Usage: npx authmount migrations [options]
 
-  --engine ENGINE  postgres, the only engine with SQL to print.
-  --schema NAME    The schema of the tables. Default: the first one in search_path.
+  --engine ENGINE  postgres, or mysql for MySQL and MariaDB.
+  --schema NAME    The schema of the tables. Default: that of the connection.
   --prefix NAME    The prefix of every table name. Default: authmount_.
   --from N         Start with migration N, to print only the new ones after an update of authmount.
   --json           Print JSON: results on stdout, errors on stderr.
@@ -263,10 +265,11 @@ Each migration takes the tables from one version to the next. You can run it aga
 
   npx authmount migrations --engine postgres > 001_authmount.sql
 
-This connects to no database. Use the same names that you pass to postgresStorage. Once all migrations have run, migrate() only
-reads. With --json, each migration is a separate entry with its version.
+This connects to no database. Use the same names that you pass to postgresStorage or mysqlStorage. Once all migrations have run,
+migrate() only reads. With --json, each migration is a separate entry with its version.
 
-Next: docs/storage-postgres.md lists the rights that the server needs. To run the migrations instead: npx authmount help migrate
+Next: docs/storage-postgres.md and docs/storage-mysql.md list the rights that the server needs. To run the migrations instead:
+npx authmount help migrate
 `,
     ],
   ])("%s", async (name, stdout) => {

@@ -224,7 +224,7 @@ describe("authmount migrate --postgres", () => {
   ])("does not ask the driver, which would name a piece of it: %s", async (DATABASE_URL) => {
     expect(await migrateFailing(new Error("the driver was asked"), DATABASE_URL)).toEqual(
       failed(
-        "DATABASE_URL is not a PostgreSQL URL, which starts with postgres:// or postgresql://. In the password, write %25 for %, %2F for /, %3F for ?, %23 for # and %40 for @.",
+        "DATABASE_URL is not a PostgreSQL URL, such as postgres://user@host/database. In the password, write %25 for %, %2F for /, %3F for ?, %23 for # and %40 for @.",
       ),
     );
   });
@@ -247,22 +247,96 @@ describe("authmount migrate --postgres", () => {
   });
 });
 
+const mysqlUrl = "mysql://anna:hunter%2122@db.example/shop";
+
+/** The same with a pool for MySQL. */
+function mysqlFailing(error: unknown, DATABASE_URL = mysqlUrl) {
+  const log: unknown[] = [];
+  const openMysql = (opened: string) => {
+    log.push(opened);
+    return {
+      execute: () => Promise.reject(error),
+      end: () => Promise.reject(new Error(String(log.push("end")))),
+    };
+  };
+  const ended = ran(["migrate", "--mysql", "DATABASE_URL"], { env: { DATABASE_URL }, openMysql });
+  return ended.then((result) => ({ result, log }));
+}
+
+describe("authmount migrate --mysql", () => {
+  it.each([
+    mysqlUrl,
+    "mariadb://anna:hunter%2122@db.example/shop",
+    "mysql://anna:hunter%2122@[::1]:3306/shop",
+    "MYSQL://anna:hunter%2122@db.example/shop?charset=utf8mb4",
+    "mysql://anna:hunter%2122@localhost/shop?socketPath=/run/mysqld/mysqld.sock",
+  ])("opens %s, ends the pool, and prints no password", async (DATABASE_URL) => {
+    const error = new Error(`with hunter%2122, hunter!22 and ${DATABASE_URL}, no rights`);
+    const { result, log } = await mysqlFailing(error, DATABASE_URL);
+    expect(result).toEqual(failed("MySQL could not be migrated: with …, … and a URL no rights."));
+    expect(log).toEqual([DATABASE_URL, "end"]);
+  });
+
+  it.each([
+    "hunter2",
+    "postgres://anna:hunter2@db.example/shop",
+    "mysql://anna:hunter2@/shop",
+    "mysql:hunter2",
+    "mysql://anna:hunter2%zz@db.example/shop",
+    "mysql://anna:12/hunter2@db.example/shop",
+    "mysql://anna:12?hunter2@db.example/shop",
+    "mysql://anna:12#hunter2@db.example/shop",
+    "mysql://anna:12@/hunter2@db.example/shop",
+  ])("does not ask the driver about what is no URL of MySQL: %s", async (DATABASE_URL) => {
+    const { result, log } = await mysqlFailing(new Error("the driver was asked"), DATABASE_URL);
+    expect(result).toEqual(
+      failed(
+        "DATABASE_URL is not a MySQL URL, such as mysql://user@host/database. In the password, write %25 for %, %2F for /, %3F for ?, %23 for # and %40 for @.",
+      ),
+    );
+    expect(log).toEqual([]);
+  });
+});
+
+describe("authmount migrate --json", () => {
+  it.each<readonly [string, readonly string[], string | undefined]>([
+    ["storage-without-migrate", ["a.js"], undefined],
+    ["database-variable-not-set", ["--mysql", "URL"], undefined],
+    ["database-url-wrong", ["--mysql", "URL"], url],
+    ["migration-failed", ["--mysql", "URL"], mysqlUrl],
+  ])("fails with the code %s", async (code, args, URL) => {
+    const { stderr } = await ranWith({ storage: {} }, ["migrate", ...args, "--json"], {
+      env: { URL },
+      openMysql: () => ({ execute: async () => [], end: () => Promise.resolve() }),
+    });
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code } });
+  });
+});
+
 describe("authmount migrate, written wrongly", () => {
-  const onlyOne = "Pass only one of: a module, --postgres, --sqlite.";
+  const onlyOne = "Pass only one of: a module, --postgres, --mysql, --sqlite.";
   const aName =
     "--postgres takes the name of the environment variable that holds the URL, such as DATABASE_URL. On the command line, the URL would expose its password in your shell history and in the process list.";
   it.each([
-    [[], "Nothing to migrate. Pass a module, --postgres NAME or --sqlite FILE. See: authmount help migrate."],
+    [
+      [],
+      "Nothing to migrate. Pass a module, --postgres NAME, --mysql NAME or --sqlite FILE. See: authmount help migrate.",
+    ],
     [["a.js", "--sqlite", "b"], onlyOne],
+    [["a.js", "--mysql", "B"], onlyOne],
+    [["--mysql", "B", "--sqlite", "b"], onlyOne],
+    [["--mysql", "B", "--postgres", "B"], onlyOne],
+    [["--mysql", "B", "--timeout", "3"], "--timeout works only with a module."],
+    [["--mysql", mysqlUrl], aName.replace("postgres", "mysql")],
     [["a.js", "--postgres", "B"], onlyOne],
     [["--postgres", "B", "--sqlite", "b"], onlyOne],
     [
       ["a.js", "--prefix", "b"],
-      "--prefix works only with --postgres. Any other storage already has its names.",
+      "--prefix works only with --postgres and --mysql. Any other storage already has its names.",
     ],
     [
       ["--sqlite", "b", "--schema", "b"],
-      "--schema works only with --postgres. Any other storage already has its names.",
+      "--schema works only with --postgres and --mysql. Any other storage already has its names.",
     ],
     [["--sqlite", "b", "--timeout", "3"], "--timeout works only with a module."],
     [["--postgres", "B", "--export", "b"], "--export works only with a module."],

@@ -2,16 +2,18 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { Client } from "pg";
+import { mysqlStorage } from "../../lib/mysql";
 import { postgresMigrations, postgresStorage } from "../../lib/postgres";
 import { sqliteStorage } from "../../lib/sqlite";
 import { type HostFolder, hostFolder, jsonOf } from "../servers/command-line";
+import { describeWithMariadb, mysqlPool, mysqlServer } from "../servers/mysql-storage";
 import { postgres, type PostgresServer, startPostgres } from "../servers/postgres-server";
 import { describeWith } from "../servers/server-process";
 
 let host: HostFolder;
 
 beforeAll(async () => {
-  host = await hostFolder(["pg"]);
+  host = await hostFolder(["pg", "mysql2"]);
 });
 afterAll(() => host.remove());
 
@@ -99,9 +101,12 @@ describe("authmount migrations", () => {
   });
 });
 
-describe("authmount migrate --postgres, without a server", () => {
+describe.each([
+  ["postgres", "PostgreSQL", "pg"],
+  ["mysql", "MySQL", "mysql2"],
+])("authmount migrate --%s, without a server", (engine, title, driver) => {
   it("names the variable that is not set", async () => {
-    const { code, stderr } = await host.run(["migrate", "--postgres", "NOT_SET"]);
+    const { code, stderr } = await host.run(["migrate", `--${engine}`, "NOT_SET"]);
     expect([code, stderr]).toEqual([
       1,
       "authmount: The environment variable NOT_SET is not set. Set it to the database URL.\n",
@@ -109,23 +114,27 @@ describe("authmount migrate --postgres, without a server", () => {
   });
 
   it("prints neither the URL nor the password when it fails", async () => {
-    const DATABASE_URL = "postgres://anna:hunter%2122@127.0.0.1:1/db";
-    const { code, stderr } = await host.run(["migrate", "--postgres", "DATABASE_URL"], {
+    const DATABASE_URL = `${engine}://anna:hunter%2122@127.0.0.1:1/db`;
+    const { code, stderr } = await host.run(["migrate", `--${engine}`, "DATABASE_URL"], {
       env: { DATABASE_URL },
     });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^authmount: PostgreSQL could not be migrated: /);
+    expect(stderr).toMatch(
+      new RegExp(`^authmount: ${title} could not be migrated: [^\\n]*ECONNREFUSED[^\\n]*\\n$`),
+    );
     expect(stderr).not.toMatch(/hunter/);
   });
 
-  it("says what to install where there is no pg", async () => {
+  it("says what to install where its driver is not", async () => {
     const other = await hostFolder();
-    const ended = await other.run(["migrate", "--postgres", "URL"], {
-      env: { URL: "postgres://127.0.0.1:1/" },
+    const ended = await other.run(["migrate", `--${engine}`, "URL"], {
+      env: { URL: `${engine}://127.0.0.1:1/` },
     });
     await other.remove();
     expect(ended).toMatchObject({ code: 1 });
-    expect(ended.stderr).toContain("The package pg is not installed here. Run: npm install pg");
+    expect(ended.stderr).toContain(
+      `The package ${driver} is not installed here. Run: npm install ${driver}\n`,
+    );
   });
 });
 
@@ -168,6 +177,63 @@ describeWith(postgres, {
       expect(stderr).toContain('database "postgres_that_is_not_there" does not exist');
     });
   },
+});
+
+/** The URL of the MariaDB of these tests, for somebody who has this password. */
+function mariadbUrl(password: string, database = "test"): string {
+  return `mysql://anna:${encodeURIComponent(password)}@127.0.0.1:${mysqlServer.port}/${database}`;
+}
+
+function migrateMysql(DATABASE_URL: string, args: readonly string[] = []) {
+  return host.run(["migrate", "--mysql", "DATABASE_URL", ...args], { env: { DATABASE_URL } });
+}
+
+describeWithMariadb(() => {
+  const password = "p@ss/w:rd?#%é \\";
+
+  beforeAll(async () => {
+    const quoted = `'${password.replace("\\", "\\\\")}'`;
+    await mysqlPool.query(`CREATE USER anna@'%' IDENTIFIED BY ${quoted}`);
+    await mysqlPool.query("GRANT ALL ON *.* TO anna@'%'");
+  });
+
+  it("authmount migrate --mysql makes the tables by the mysql2 of the host, under these names, may run twice at once and again", async () => {
+    const args = ["--schema", "auth", "--prefix", "my_"];
+    const url = mariadbUrl(password);
+    const ended = await Promise.all([migrateMysql(url, args), migrateMysql(url, args)]);
+    ended.push(await migrateMysql(url, args));
+    const migrated = { code: 0, stdout: "", stderr: "Migrated: MySQL is up to date.\n" };
+    expect(ended).toEqual([migrated, migrated, migrated]);
+    const storage = mysqlStorage({ pool: mysqlPool, schema: "auth", prefix: "my_" });
+    expect(await storage.clients.find("nobody")).toBeUndefined();
+  });
+
+  it("the printed texts make the same tables, by any tool that sends SQL", async () => {
+    const { stdout } = await host.run(["migrations", "--engine", "mysql", "--prefix", "by_text_"]);
+    await mysqlServer.pool({ multipleStatements: true }).query(stdout);
+    const storage = mysqlStorage({ pool: mysqlPool, prefix: "by_text_" });
+    await storage.migrate();
+    expect(await storage.clients.find("nobody")).toBeUndefined();
+  });
+
+  it.each([
+    ["a database that is not there", password, "nowhere", "Unknown database 'nowhere'"],
+    ["a wrong password", "hunter2", "test", "Access denied for user 'anna'"],
+  ])("authmount migrate --mysql reports what the server says of %s", async (_, written, database, said) => {
+    const { code, stdout, stderr } = await migrateMysql(mariadbUrl(written, database));
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^authmount: MySQL could not be migrated: [^\n]*\n$/);
+    expect(stderr).toContain(said);
+    for (const secret of [written, encodeURIComponent(written)]) expect(stderr).not.toContain(secret);
+  });
+
+  it("authmount migrate --mysql warns of a server that may lose what it has acknowledged", async () => {
+    await mysqlPool.query("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
+    const { code, stderr } = await migrateMysql(mariadbUrl(password));
+    await mysqlPool.query("SET GLOBAL innodb_flush_log_at_trx_commit = 1");
+    expect(code).toBe(0);
+    expect(stderr).toContain("[mysql-setting-not-1]");
+  });
 });
 
 it("nothing but the files that were asked for is made", () => {

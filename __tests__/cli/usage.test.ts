@@ -97,7 +97,7 @@ describe("what is written wrongly", () => {
     [["migrations", "--engine", "postgres", "--from", "99"], "Write a number from 1 to"],
     [["migrations", "--engine", "postgres", "--prefix", "a; DROP"], "--prefix must be 1 to 30"],
     [["migrate"], "Nothing to migrate."],
-    [["migrate", "a.js", "--sqlite", "b"], "Pass only one of: a module, --postgres, --sqlite."],
+    [["migrate", "a.js", "--sqlite", "b"], "Pass only one of: a module, --postgres, --mysql, --sqlite."],
     [["migrate", "a.js", "--prefix", "b"], "--prefix works only with --postgres"],
     [["migrate", "--sqlite", "b", "--timeout", "3"], "--timeout works only with a module."],
   ] as const)("exit code 2, and one line on stderr: %j", async (args, message) => {

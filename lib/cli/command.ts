@@ -1,6 +1,7 @@
 /** What a command of the command line is, what it has of the process, and what it gives back. */
 import type { AuthServerOptions } from "../options/options";
 import type { EpochSeconds } from "../protocol/time";
+import type { MysqlPool } from "../adapters/mysql/database";
 import type { PostgresPool } from "../adapters/postgres/database";
 
 /** An option of a command: `--name VALUE`, or `--name` alone where `value` is left out. */
@@ -34,9 +35,7 @@ export interface Answer {
 }
 
 /** A pool that a command has opened. */
-export interface OpenedPool extends PostgresPool {
-  end(): Promise<void>;
-}
+export type OpenedPool<Pool> = Pool & { end(): Promise<void> };
 
 /** What commands have of the process, the machine and the rooms above. */
 export interface World {
@@ -52,7 +51,9 @@ export interface World {
   /** The text of a file. */
   readonly readFile: (file: string) => string;
   /** Opens a pool by the `pg` of the host. @throws Error when there is none */
-  readonly openPostgres: (url: string) => OpenedPool;
+  readonly openPostgres: (url: string) => OpenedPool<PostgresPool>;
+  /** The same by `mysql2`. */
+  readonly openMysql: (url: string) => OpenedPool<MysqlPool>;
   /** Rejects when `work` takes longer; the process cannot end meanwhile. */
   readonly within: <T>(
     work: Promise<T>,

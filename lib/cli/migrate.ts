@@ -1,9 +1,8 @@
 /** Runs `migrate()` of a storage: that of a host's module, or one that is opened here. */
-import { postgresStorage } from "../adapters/postgres/storage";
 import { sqliteStorage } from "../adapters/sqlite/storage";
 import { type Answer, type Command, type Given, usageError, type World } from "./command";
+import { type EngineName, engineNames, engines, nameOptions, namesIn } from "./engines";
 import { fromModule, moduleOptions, storageIn } from "./load-module";
-import { nameOptions, namesIn } from "./migrations";
 import { errorSentence, printable } from "./wording";
 import { hostMistake } from "../protocol/mistake";
 import { parseUrl } from "../protocol/parsed-url";
@@ -21,12 +20,12 @@ function done(what: string, given?: unknown): Answer {
 }
 
 /**
- * What must not be printed of a PostgreSQL URL; `undefined` for another text, and where the driver would read a piece of the password as
+ * What must not be printed of a URL of this form; `undefined` for another text, and where the driver would read a piece of the password as
  * something else, which it then names in its errors.
  */
-function secretsIn(url: string): readonly string[] | undefined {
+function secretsIn(url: string, form: RegExp): readonly string[] | undefined {
   // without a host, the server is on this machine
-  const parsed = /^postgres(?:ql)?:\/\//i.test(url) ? parseUrl(url.replace("@/", "@localhost/")) : undefined;
+  const parsed = form.test(url) ? parseUrl(url.replace("@/", "@localhost/")) : undefined;
   if (!parsed) return undefined;
   const { password, pathname, search, hash, searchParams } = parsed;
   // behind a / ? or # in it
@@ -39,37 +38,39 @@ function secretsIn(url: string): readonly string[] | undefined {
 }
 
 /** What an error says, without these texts in it. */
-function without(secrets: readonly string[], error: unknown): Error {
-  const text = secrets.reduce((all, secret) => all.replaceAll(secret, "…"), errorSentence(error));
-  return hostMistake("postgres-migration-failed", `PostgreSQL could not be migrated: ${text}`);
+function without(secrets: readonly string[], error: unknown): string {
+  return secrets.reduce((all, secret) => all.replaceAll(secret, "…"), errorSentence(error));
 }
 
-async function migratePostgres(
-  name: string,
-  { given, world: { env, openPostgres } }: { given: Given; world: World },
+async function migrateEngine(
+  name: EngineName,
+  { given, world }: { given: Given; world: World },
 ): Promise<Answer> {
-  if (!/^\w+$/.test(name)) {
+  const variable = String(given.options[name]);
+  if (!/^\w+$/.test(variable)) {
     throw usageError(
-      "--postgres takes the name of the environment variable that holds the URL, such as DATABASE_URL. On the command line, the URL would expose its password in your shell history and in the process list.",
+      `--${name} takes the name of the environment variable that holds the URL, such as DATABASE_URL. On the command line, the URL would expose its password in your shell history and in the process list.`,
     );
   }
-  const url = env[name];
+  const names = namesIn(given, name);
+  const url = world.env[variable];
   if (!url)
     throw hostMistake(
       "database-variable-not-set",
-      `The environment variable ${name} is not set. Set it to the database URL.`,
+      `The environment variable ${variable} is not set. Set it to the database URL.`,
     );
-  const secrets = secretsIn(url);
+  const { title, url: form, example, open } = engines[name];
+  const secrets = secretsIn(url, form);
   if (!secrets)
     throw hostMistake(
       "database-url-wrong",
-      `${name} is not a PostgreSQL URL, which starts with postgres:// or postgresql://. In the password, write %25 for %, %2F for /, %3F for ?, %23 for # and %40 for @.`,
+      `${variable} is not a ${title} URL, such as ${example}. In the password, write %25 for %, %2F for /, %3F for ?, %23 for # and %40 for @.`,
     );
-  const pool = openPostgres(url);
+  const { pool, storage } = open(url, { names, world });
   try {
-    return done("PostgreSQL", await postgresStorage({ pool, ...namesIn(given) }).migrate());
+    return done(title, await storage.migrate());
   } catch (error) {
-    throw without(secrets, error);
+    throw hostMistake("migration-failed", `${title} could not be migrated: ${without(secrets, error)}`);
   } finally {
     await pool.end().catch(() => undefined);
   }
@@ -99,20 +100,27 @@ async function migrateModule(given: Given, world: World): Promise<Answer> {
   return done("the storage of the module", warnings);
 }
 
-/** What must not be written beside one of the three places. */
-function checkPlaces({ operand, options }: Given): void {
-  const places = [operand, options["postgres"], options["sqlite"]].filter((place) => place !== undefined);
-  if (places.length === 0)
+/** Where the tables are. @throws TypeError of `usageError` when there is not one such place, or what does not go with it */
+function placeIn({ operand, options }: Given): EngineName | "sqlite" | "module" {
+  const [place, another] = [
+    ...([...engineNames, "sqlite"] as const).filter((name) => options[name] !== undefined),
+    ...(operand === undefined ? [] : ["module" as const]),
+  ];
+  if (place === undefined)
     throw usageError(
-      "Nothing to migrate. Pass a module, --postgres NAME or --sqlite FILE. See: authmount help migrate.",
+      "Nothing to migrate. Pass a module, --postgres NAME, --mysql NAME or --sqlite FILE. See: authmount help migrate.",
     );
-  if (places.length > 1) throw usageError("Pass only one of: a module, --postgres, --sqlite.");
-  const ofPostgres = ["schema", "prefix"].find((name) => options[name] !== undefined);
-  if (ofPostgres !== undefined && options["postgres"] === undefined)
-    throw usageError(`--${ofPostgres} works only with --postgres. Any other storage already has its names.`);
-  const ofModule = ["export", "timeout"].find((name) => options[name] !== undefined);
-  if (ofModule !== undefined && operand === undefined)
+  if (another !== undefined) throw usageError("Pass only one of: a module, --postgres, --mysql, --sqlite.");
+  const written = (names: readonly string[]) => names.find((name) => options[name] !== undefined);
+  const ofEngine = written(Object.keys(nameOptions));
+  if (ofEngine !== undefined && (place === "module" || place === "sqlite"))
+    throw usageError(
+      `--${ofEngine} works only with --postgres and --mysql. Any other storage already has its names.`,
+    );
+  const ofModule = written(["export", "timeout"]);
+  if (ofModule !== undefined && place !== "module")
     throw usageError(`--${ofModule} works only with a module.`);
+  return place;
 }
 
 /** `authmount migrate` */
@@ -121,10 +129,8 @@ export const migrate: Command = {
   summary: "Create the tables of a storage, or update them to the latest version.",
   operand: { name: "FILE", text: "A module that exports storage, or options.", isRequired: false },
   options: {
-    postgres: {
-      value: "NAME",
-      text: "The environment variable that holds the URL of a PostgreSQL database.",
-    },
+    postgres: { value: "NAME", text: "The environment variable with the URL of a PostgreSQL database." },
+    mysql: { value: "NAME", text: "The environment variable with the URL of a MySQL or MariaDB database." },
     sqlite: { value: "PATH", text: "The SQLite file. It is created if it does not exist." },
     ...nameOptions,
     ...moduleOptions,
@@ -134,18 +140,19 @@ It warns about database settings that could lose acknowledged writes in a crash 
 
   npx authmount migrate ./auth-options.js
   npx authmount migrate --postgres DATABASE_URL
+  npx authmount migrate --mysql DATABASE_URL
   npx authmount migrate --sqlite authmount.sqlite
 
 The module exports storage, or the options of createAuthServer as options: a value, a promise or a function without parameters.
-The module is imported, so its code runs. --postgres uses the pg package of your project.
+The module is imported, so its code runs. --postgres uses the pg package of your project, and --mysql its mysql2.
 
 Run it once per deployment, before the new processes start, as a database user that may create tables.
 
 Next: npx authmount check ./auth-options.js`,
   run(given, world): Promise<Answer> {
-    checkPlaces(given);
-    const { sqlite, postgres } = given.options;
-    if (sqlite !== undefined) return migrateSqlite(sqlite);
-    return postgres === undefined ? migrateModule(given, world) : migratePostgres(postgres, { given, world });
+    const place = placeIn(given);
+    if (place === "module") return migrateModule(given, world);
+    if (place === "sqlite") return migrateSqlite(String(given.options["sqlite"]));
+    return migrateEngine(place, { given, world });
   },
 };

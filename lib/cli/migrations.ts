@@ -1,38 +1,20 @@
 /** Prints what migrations do as SQL, for the tool that runs a host's other migrations. */
 import { suggestion } from "../host/plain";
-import { checkNames, type PostgresNames } from "../adapters/postgres/tables";
-import { postgresMigrations } from "../adapters/postgres/schema";
-import { type Answer, type Command, type CommandOption, type Given, usageError } from "./command";
+import { type Answer, type Command, usageError } from "./command";
+import { type EngineName, engineNames, engines, nameOptions, namesIn } from "./engines";
 import { quoted } from "./wording";
 
-/** The options that name the tables in PostgreSQL. */
-export const nameOptions: Readonly<Record<string, CommandOption>> = {
-  schema: { value: "NAME", text: "The schema of the tables. Default: the first one in search_path." },
-  prefix: { value: "NAME", text: "The prefix of every table name. Default: authmount_." },
-};
-
-/** The names of tables, as they were written. @throws TypeError of `usageError` when one is invalid */
-export function namesIn({ options: { schema, prefix } }: Given): PostgresNames {
-  const names = { ...(schema !== undefined && { schema }), ...(prefix !== undefined && { prefix }) };
-  try {
-    checkNames(names);
-    return names;
-  } catch (error) {
-    throw usageError((error as Error).message.replace("postgresStorage: ", "--"));
-  }
-}
-
-function checkEngine(engine: string | undefined): void {
-  if (engine === undefined) throw usageError("--engine is missing: authmount migrations --engine postgres.");
-  if (engine === "postgres") return;
+function engineNamed(engine: string | undefined): EngineName {
+  const write = `Write ${engineNames.join(" or ")}.`;
+  if (engine === undefined) throw usageError(`--engine is missing. ${write}`);
+  const found = engineNames.find((name) => name === engine);
+  if (found !== undefined) return found;
   if (engine === "sqlite")
     throw usageError(
       "There is no SQL to print for SQLite: its migrate() is one transaction. Run: npx authmount migrate --sqlite FILE.",
     );
   if (engine === "redis") throw usageError("Redis has no tables, so there is no SQL.");
-  throw usageError(
-    `--engine ${quoted(engine)} is unknown.${suggestion(engine, ["postgres"])} Write postgres.`,
-  );
+  throw usageError(`--engine ${quoted(engine)} is unknown.${suggestion(engine, engineNames)} ${write}`);
 }
 
 function firstOf(text: string, count: number): number {
@@ -46,7 +28,7 @@ export const migrations: Command = {
   name: "migrations",
   summary: "Print the SQL of the migrations, for your own migration tool.",
   options: {
-    engine: { value: "ENGINE", text: "postgres, the only engine with SQL to print." },
+    engine: { value: "ENGINE", text: "postgres, or mysql for MySQL and MariaDB." },
     ...nameOptions,
     from: {
       value: "N",
@@ -57,15 +39,16 @@ export const migrations: Command = {
 
   npx authmount migrations --engine postgres > 001_authmount.sql
 
-This connects to no database. Use the same names that you pass to postgresStorage. Once all migrations have run, migrate() only
-reads. With --json, each migration is a separate entry with its version.
+This connects to no database. Use the same names that you pass to postgresStorage or mysqlStorage. Once all migrations have run,
+migrate() only reads. With --json, each migration is a separate entry with its version.
 
-Next: docs/storage-postgres.md lists the rights that the server needs. To run the migrations instead: npx authmount help migrate`,
+Next: docs/storage-postgres.md and docs/storage-mysql.md list the rights that the server needs. To run the migrations instead:
+npx authmount help migrate`,
   run(given): Answer {
-    const { engine, from = "1" } = given.options;
-    checkEngine(engine);
-    const all = postgresMigrations(namesIn(given)).map((sql, index) => ({ version: index + 1, sql }));
-    const asked = all.slice(firstOf(from, all.length) - 1);
+    const engine = engineNamed(given.options["engine"]);
+    const texts = engines[engine].migrations(namesIn(given, engine));
+    const all = texts.map((sql, index) => ({ version: index + 1, sql }));
+    const asked = all.slice(firstOf(given.options["from"] ?? "1", all.length) - 1);
     return {
       exitCode: 0,
       text: asked.map(({ version, sql }) => `-- authmount, version ${version}\n${sql}`).join("\n"),
