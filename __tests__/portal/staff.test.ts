@@ -459,7 +459,7 @@ describe("the options", () => {
   it.each(["find", "list", "replace", "delete"])(
     "are refused with the name of the method that the table lacks: %s",
     (method) => {
-      const message = `staffPages: storage.clients has no ${method}(). Use the storage of authmount/postgres, /redis or /sqlite, or give your table this method.`;
+      const message = `staffPages: storage.clients has no ${method}(). Use the storage of authmount/postgres, /mysql, /redis or /sqlite, or give your table this method.`;
       expect(() => staffHost(without(method))).toThrow(expect.objectContaining({ message }));
     },
   );

@@ -11,9 +11,9 @@ import { fromModule, optionsIn } from "./load-module";
 
 const mistake = mistakesOf({
   "client-table-lacks-method": (port: string, method: string) =>
-    `storage.${port} has no ${method}(), which this command needs. Use the storage of authmount/postgres, /redis or /sqlite, or give your table this method (docs/reference/ports.md).`,
+    `storage.${port} has no ${method}(), which this command needs. Use the storage of authmount/postgres, /mysql, /redis or /sqlite, or give your table this method (docs/reference/ports.md).`,
   "client-table-in-memory":
-    "The storage is in the memory of the process: what a command writes there would be gone when the command ends. Use the storage of authmount/postgres, /redis or /sqlite.",
+    "The storage is in the memory of the process: what a command writes there would be gone when the command ends. Use the storage of authmount/postgres, /mysql, /redis or /sqlite.",
 });
 
 type Ports = Partial<Readonly<Record<"clients" | "endMarks", object>>>;

@@ -9,7 +9,7 @@ import { generateClientSecret } from "./client-secret";
 
 const mistake = mistakesOf({
   "client-table-read-only":
-    "storage.clients cannot be written: it lacks replace. Use the storage of authmount/postgres, /redis or /sqlite, or give your table replace(step).",
+    "storage.clients cannot be written: it lacks replace. Use the storage of authmount/postgres, /mysql, /redis or /sqlite, or give your table replace(step).",
   "client-id-taken": (clientId: string) =>
     `addClient: there is a client "${clientId}" already. Choose another clientId, or leave it out.`,
   "client-id-changed": (clientId: string) =>

@@ -40,7 +40,7 @@ export interface StaffPagesOptions extends PortalOptions<StaffTexts, StaffChange
 
 const mistake = mistakesOf({
   "staff-table-read-only": (method: string) =>
-    `staffPages: storage.clients has no ${method}(). Use the storage of authmount/postgres, /redis or /sqlite, or give your table this method.`,
+    `staffPages: storage.clients has no ${method}(). Use the storage of authmount/postgres, /mysql, /redis or /sqlite, or give your table this method.`,
   "staff-links-wrong":
     "staffPages: links must return a list of { href, text }, each href an http or https URL or a relative one.",
 });

@@ -119,7 +119,7 @@ export const rules: Readonly<Record<WeaknessCode, StandardRule | WeaknessRule>> 
     level: "weak",
     problem: "is in the memory of the process",
     why: "A restart loses it, and revocations with it. A second process does not see it, so a code could be used twice.",
-    fix: "Write sqliteStorage for one machine, postgresStorage or redisStorage for several. Memory is for tests and development.",
+    fix: "Write sqliteStorage for one machine, postgresStorage, mysqlStorage or redisStorage for several. Memory is for tests and development.",
     find: storageInMemory,
   },
   "storage-may-lose-records": {
