@@ -7,6 +7,7 @@ import { postgresMigrations, postgresStorage } from "../../lib/postgres";
 import { sqliteStorage } from "../../lib/sqlite";
 import { type HostFolder, hostFolder, jsonOf } from "../servers/command-line";
 import { describeWithMariadb, mysqlPool, mysqlServer } from "../servers/mysql-storage";
+import { newName } from "../servers/postgres-storage";
 import { postgres, type PostgresServer, startPostgres } from "../servers/postgres-server";
 import { describeWith } from "../servers/server-process";
 
@@ -179,32 +180,37 @@ describeWith(postgres, {
   },
 });
 
+const anna = newName();
+
 /** The URL of the MariaDB of these tests, for somebody who has this password. */
-function mariadbUrl(password: string, database = "test"): string {
-  return `mysql://anna:${encodeURIComponent(password)}@127.0.0.1:${mysqlServer.port}/${database}`;
+function mariadbUrl(password: string, database?: string): string {
+  const url = new URL(database ?? "", mysqlServer.url);
+  return url.href.replace("root@", `${anna}:${encodeURIComponent(password)}@`);
 }
 
 function migrateMysql(DATABASE_URL: string, args: readonly string[] = []) {
   return host.run(["migrate", "--mysql", "DATABASE_URL", ...args], { env: { DATABASE_URL } });
 }
 
-describeWithMariadb(() => {
+function mysqlTests(): void {
   const password = "p@ss/w:rd?#%é \\";
 
   beforeAll(async () => {
     const quoted = `'${password.replace("\\", "\\\\")}'`;
-    await mysqlPool.query(`CREATE USER anna@'%' IDENTIFIED BY ${quoted}`);
-    await mysqlPool.query("GRANT ALL ON *.* TO anna@'%'");
+    await mysqlPool.query(`CREATE USER ${anna}@'%' IDENTIFIED BY ${quoted}`);
+    await mysqlPool.query(`GRANT ALL ON *.* TO ${anna}@'%'`);
   });
+  afterAll(() => mysqlPool.query(`DROP USER ${anna}@'%'`));
 
-  it("authmount migrate --mysql makes the tables by the mysql2 of the host, under these names, may run twice at once and again", async () => {
-    const args = ["--schema", "auth", "--prefix", "my_"];
+  it("makes the tables by the mysql2 of the host, under these names, may run twice at once and again", async () => {
+    const schema = newName();
+    const args = ["--schema", schema, "--prefix", "my_"];
     const url = mariadbUrl(password);
     const ended = await Promise.all([migrateMysql(url, args), migrateMysql(url, args)]);
     ended.push(await migrateMysql(url, args));
     const migrated = { code: 0, stdout: "", stderr: "Migrated: MySQL is up to date.\n" };
     expect(ended).toEqual([migrated, migrated, migrated]);
-    const storage = mysqlStorage({ pool: mysqlPool, schema: "auth", prefix: "my_" });
+    const storage = mysqlStorage({ pool: mysqlPool, schema, prefix: "my_" });
     expect(await storage.clients.find("nobody")).toBeUndefined();
   });
 
@@ -218,8 +224,8 @@ describeWithMariadb(() => {
 
   it.each([
     ["a database that is not there", password, "nowhere", "Unknown database 'nowhere'"],
-    ["a wrong password", "hunter2", "test", "Access denied for user 'anna'"],
-  ])("authmount migrate --mysql reports what the server says of %s", async (_, written, database, said) => {
+    ["a wrong password", "hunter2", undefined, `Access denied for user '${anna}'`],
+  ])("reports what the server says of %s", async (_, written, database, said) => {
     const { code, stdout, stderr } = await migrateMysql(mariadbUrl(written, database));
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(/^authmount: MySQL could not be migrated: [^\n]*\n$/);
@@ -227,14 +233,16 @@ describeWithMariadb(() => {
     for (const secret of [written, encodeURIComponent(written)]) expect(stderr).not.toContain(secret);
   });
 
-  it("authmount migrate --mysql warns of a server that may lose what it has acknowledged", async () => {
+  it("warns of a server that may lose what it has acknowledged", async () => {
     await mysqlPool.query("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
     const { code, stderr } = await migrateMysql(mariadbUrl(password));
     await mysqlPool.query("SET GLOBAL innodb_flush_log_at_trx_commit = 1");
     expect(code).toBe(0);
     expect(stderr).toContain("[mysql-setting-not-1]");
   });
-});
+}
+
+describeWithMariadb(() => describe("authmount migrate --mysql", mysqlTests));
 
 it("nothing but the files that were asked for is made", () => {
   expect(existsSync(path.join(host.folder, "authmount.sqlite"))).toBe(false);

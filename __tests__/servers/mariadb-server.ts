@@ -1,5 +1,6 @@
-/** A MariaDB of its own for a test file, from `mariadbd` on PATH. */
+/** A MariaDB of its own for a test file, from `mariadbd` on PATH, or a database of its own on a server that runs already. */
 import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import path from "node:path";
 import type { MysqlPool } from "../../lib/mysql";
 import { freePort, newFolder, runAs, type ServerProcess, startServer } from "./server-process";
@@ -16,9 +17,12 @@ export const driver = require("mysql2/promise") as { createPool(config: object):
 // it may be where only root's PATH leads
 const env = { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin` };
 
+/** The URL of a MySQL or MariaDB that runs already, with all rights and no database. */
+const running = process.env["AUTHMOUNT_TEST_MYSQL"];
+
 export const mariadb = {
   name: "mariadbd",
-  found: spawnSync("mariadbd", ["--version"], { env }).status === 0,
+  found: running !== undefined || spawnSync("mariadbd", ["--version"], { env }).status === 0,
 };
 
 export interface MariadbServer extends ServerProcess {
@@ -40,13 +44,51 @@ function initialise(folder: string): void {
   if (status !== 0) throw new Error(`mariadb-install-db: ${String(stderr)}`);
 }
 
-/** Starts a new server with an empty database `test`. `settings` are further ones, as `--name=value`. */
+/** The server at this URL, whose path is a database for the tests of one file. */
+function serverAt(url: string, server: ServerProcess): MariadbServer {
+  const pools: MariadbPool[] = [];
+  return {
+    ...server,
+    port: Number(new URL(url).port),
+    url,
+    pool(config) {
+      const pool = driver.createPool({ uri: url, ...config });
+      pools.push(pool);
+      return pool;
+    },
+    async close() {
+      await Promise.all(pools.map((pool) => pool.end().catch(() => undefined)));
+      await server.close();
+    },
+  };
+}
+
+function refuse(): never {
+  throw new Error("The tests neither start nor stop the server at AUTHMOUNT_TEST_MYSQL");
+}
+
+async function useRunning(url: string): Promise<MariadbServer> {
+  const database = `authmount_${randomBytes(6).toString("hex")}`;
+  const pool = driver.createPool({ uri: url, connectionLimit: 1 });
+  await pool.query(`CREATE DATABASE ${database}`);
+  return serverAt(new URL(`/${database}`, url).href, {
+    start: refuse,
+    stop: refuse,
+    pid: refuse,
+    async close() {
+      await pool.query(`DROP DATABASE ${database}`);
+      await pool.end();
+    },
+  });
+}
+
+/** Starts a new server with an empty database `test`. `settings` are further ones, as `--name=value`; a server that runs already keeps its own. */
 export async function startMariadb(settings: readonly string[] = []): Promise<MariadbServer> {
+  if (running !== undefined) return useRunning(running);
   const folder = await newFolder("mariadb");
   initialise(folder);
   const port = await freePort();
-  const connection = { host: "127.0.0.1", port, user: "root" };
-  const pools: MariadbPool[] = [];
+  const url = `mysql://root@127.0.0.1:${port}`;
   const within = (file: string): string => path.join(folder, file);
   const server = await startServer({
     command: "/usr/bin/env",
@@ -69,7 +111,7 @@ export async function startMariadb(settings: readonly string[] = []): Promise<Ma
     ],
     folder,
     async isReady() {
-      const own = driver.createPool({ ...connection, connectionLimit: 1 });
+      const own = driver.createPool({ uri: url, connectionLimit: 1 });
       try {
         await own.query("CREATE DATABASE IF NOT EXISTS test");
       } finally {
@@ -78,18 +120,5 @@ export async function startMariadb(settings: readonly string[] = []): Promise<Ma
       return true;
     },
   });
-  return {
-    ...server,
-    port,
-    url: `mysql://root@127.0.0.1:${port}/test`,
-    pool(config) {
-      const pool = driver.createPool({ ...connection, database: "test", ...config });
-      pools.push(pool);
-      return pool;
-    },
-    async close() {
-      await Promise.all(pools.map((pool) => pool.end().catch(() => undefined)));
-      await server.close();
-    },
-  };
+  return serverAt(`${url}/test`, server);
 }

@@ -84,6 +84,24 @@ describe("ci.yml", () => {
   });
 });
 
+describe("mysql.yml", () => {
+  it("runs tests that are there, and says that nobody has run it", () => {
+    const [, named = ""] = /npx jest -i (.*) -t MariaDB/.exec(job("mysql.yml", "mysql")) ?? [];
+    const tests = readdirSync(path.join(repository, "__tests__"), { recursive: true }).map(String);
+    const found = named.split(" ").map((name) => tests.filter((file) => file.includes(name)));
+    expect(found).toEqual([
+      ["adapters/mysql.test.ts"],
+      ["testing/contract/contract.test.ts"],
+      ["cli/migrate.test.ts"],
+    ]);
+    for (const text of [
+      read("mysql.yml"),
+      readFileSync(path.join(repository, "docs/storage-mysql.md"), "utf8"),
+    ])
+      expect(text.toLowerCase()).toMatch(/not run by us\s+yet/);
+  });
+});
+
 describe("site.yml", () => {
   it("builds without rights, and publishes what was built without running code of the repository", () => {
     expect(job("site.yml", "build")).toContain("run: npm run site");
