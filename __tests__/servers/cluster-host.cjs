@@ -5,9 +5,11 @@ const { existsSync, writeFileSync } = require("node:fs");
 const path = require("node:path");
 const express = require("express");
 const { createAuthServer } = require("authmount");
+const { mysqlStorage } = require("authmount/mysql");
 const { postgresStorage } = require("authmount/postgres");
 const { redisStorage } = require("authmount/redis");
 const { sqliteStorage } = require("authmount/sqlite");
+const { createPool } = require("mysql2/promise");
 const { Pool } = require("pg");
 const { createClient } = require("redis");
 const { apiEndKey } = require("../../dist/protocol/end-mark");
@@ -15,19 +17,23 @@ const { apiEndKey } = require("../../dist/protocol/end-mark");
 /** Its parent reads it. */
 const complain = (error) => void process.stderr.write(`${error?.stack ?? error}\n`);
 
-async function openStorage({ postgresUrl, redisUrl, sqliteFile }) {
-  if (sqliteFile !== undefined) {
-    const storage = sqliteStorage({ file: sqliteFile });
+/** Storage in tables, if that is what the parent has. */
+function openTables({ postgresUrl, mysqlUrl, sqliteFile }) {
+  if (sqliteFile !== undefined) return sqliteStorage({ file: sqliteFile });
+  if (mysqlUrl !== undefined)
+    return mysqlStorage({ pool: createPool({ uri: mysqlUrl, connectionLimit: 10 }) });
+  if (postgresUrl === undefined) return undefined;
+  const pool = new Pool({ connectionString: postgresUrl, max: 10 });
+  pool.on("error", () => undefined);
+  return postgresStorage({ pool });
+}
+
+async function openStorage({ redisUrl, ...urls }) {
+  const tables = openTables(urls);
+  if (tables) {
     // all processes do it at the same moment
-    await storage.migrate();
-    return storage;
-  }
-  if (postgresUrl !== undefined) {
-    const pool = new Pool({ connectionString: postgresUrl, max: 10 });
-    pool.on("error", () => undefined);
-    const storage = postgresStorage({ pool });
-    await storage.migrate();
-    return storage;
+    await tables.migrate();
+    return tables;
   }
   const client = createClient({ url: redisUrl });
   client.on("error", () => undefined);

@@ -9,6 +9,7 @@ import path from "node:path";
 import { generateClientSecret, generateSigningKey, type ParkedRequest, type UsedAssertion } from "../../lib";
 import { encode, type Fields } from "../browser/browser";
 import { buildOnce } from "./build-once";
+import { mariadb, startMariadb } from "./mariadb-server";
 import { postgres, startPostgres } from "./postgres-server";
 import { redis, startRedis } from "./redis-server";
 import { freePort } from "./server-process";
@@ -19,6 +20,7 @@ const repository = path.resolve(__dirname, "../..");
 export interface StoreServer {
   /** By the name that the host takes it by. */
   readonly postgresUrl?: string;
+  readonly mysqlUrl?: string;
   readonly redisUrl?: string;
   readonly sqliteFile?: string;
   close(): Promise<void>;
@@ -53,6 +55,15 @@ export const serverEngines: readonly Engine[] = [
   },
 ];
 
+const mysql: Engine = {
+  ...mariadb,
+  longRounds: 1_000,
+  async start() {
+    const server = await startMariadb();
+    return { mysqlUrl: server.url, close: () => server.close() };
+  },
+};
+
 /** A file, which each process opens by a driver that it finds itself. */
 const sqlite: Engine = {
   name: "SQLite",
@@ -69,7 +80,7 @@ const sqlite: Engine = {
 };
 
 /** All that several processes can share. */
-export const engines: readonly Engine[] = [...serverEngines, sqlite];
+export const engines: readonly Engine[] = [...serverEngines, mysql, sqlite];
 
 export interface Answer {
   readonly status: number;
@@ -321,6 +332,7 @@ export async function startHosts(
   const failures: string[] = [];
   const shared = {
     postgresUrl: store.postgresUrl,
+    mysqlUrl: store.mysqlUrl,
     redisUrl: store.redisUrl,
     sqliteFile: store.sqliteFile,
     baseUrl: "http://localhost:4000/login",
