@@ -8,6 +8,7 @@ import { freePort, newFolder, runAs, type ServerProcess, startServer } from "./s
 /** A promise pool of mysql2, as far as tests use it. */
 export interface MariadbPool extends MysqlPool {
   query(text: string): Promise<readonly unknown[]>;
+  getConnection(): Promise<MysqlPool & { destroy(): void; release(): void }>;
   end(): Promise<void>;
 }
 
@@ -120,5 +121,9 @@ export async function startMariadb(settings: readonly string[] = []): Promise<Ma
       return true;
     },
   });
-  return serverAt(`${url}/test`, server);
+  return serverAt(`${url}/test`, {
+    ...server,
+    // it ignores SIGINT
+    stop: (signal = "SIGINT") => server.stop(signal === "SIGINT" ? "SIGTERM" : signal),
+  });
 }

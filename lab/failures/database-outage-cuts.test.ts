@@ -41,6 +41,8 @@ async function cutAttempt(
   { journey, index, point }: { journey: Journey; index: number; point: CutPoint },
 ) {
   const { serial, proxy, calls } = bed;
+  // the first time a connection runs a statement, a driver may prepare it in a step of its own
+  await (await journey.prepare(serial)).attempt();
   const purchase = await journey.prepare(serial);
   serial.events.length = 0;
   calls.length = 0;

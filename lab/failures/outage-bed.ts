@@ -6,6 +6,7 @@ import { Pool } from "pg";
 import { createClient } from "redis";
 import type { Response } from "supertest";
 import type { Storage } from "../../lib";
+import { type MysqlPool, mysqlStorage } from "../../lib/mysql";
 import { type ClientRegistry, postgresStorage } from "../../lib/postgres";
 import { redisStorage } from "../../lib/redis";
 import { apis, type Pair } from "../../__tests__/hosts/apis";
@@ -14,6 +15,7 @@ import { clients, credentials } from "../../__tests__/hosts/clients";
 import { type CutProxy, startCutProxy } from "../../__tests__/servers/cut-proxy";
 import { type TestHost, testHost } from "../../__tests__/hosts/host";
 import { callApi } from "../../__tests__/browser/journey";
+import { driver, mariadb, startMariadb } from "../../__tests__/servers/mariadb-server";
 import { postgres, startPostgres } from "../../__tests__/servers/postgres-server";
 import { redis, startRedis } from "../../__tests__/servers/redis-server";
 import { describeWith, type ServerProcess } from "../../__tests__/servers/server-process";
@@ -56,6 +58,22 @@ const recommendedMilliseconds = 6_000;
 
 const silenceMilliseconds = 600;
 
+/** What docs/storage-mysql.md prints, with a shorter limit. */
+function inTime(pool: ReturnType<typeof driver.createPool>): MysqlPool {
+  return {
+    async execute(text, values) {
+      const connection = await pool.getConnection();
+      const limit = setTimeout(() => connection.destroy(), silenceMilliseconds);
+      try {
+        return await connection.execute(text, values);
+      } finally {
+        clearTimeout(limit);
+        connection.release();
+      }
+    },
+  };
+}
+
 /** Each database by each client. */
 export const databases: readonly Database[] = [
   {
@@ -77,6 +95,17 @@ export const databases: readonly Database[] = [
       await storage.migrate();
       // each statement has a limit of its own, and takes its connection along
       return { storage, reconnected: async () => undefined, end: () => pool.end() };
+    },
+  },
+  {
+    name: "MariaDB by mysql2",
+    server: mariadb,
+    start: () => startMariadb(),
+    async connect(port, settings) {
+      const pool = driver.createPool({ host: "127.0.0.1", port, user: "root", database: "test" });
+      const storage = mysqlStorage({ pool: settings === "careful" ? inTime(pool) : pool });
+      await storage.migrate();
+      return { storage, reconnected: async () => undefined, end: () => pool.end().catch(() => undefined) };
     },
   },
   {
