@@ -28,6 +28,8 @@ export const mariadb = {
 
 export interface MariadbServer extends ServerProcess {
   readonly port: number;
+  /** The folder of its data, if the tests have started it. */
+  readonly data: string;
   readonly url: string;
   /** A pool that survives a restart of the server; `close` ends it. */
   pool(config?: object): MariadbPool;
@@ -35,18 +37,31 @@ export interface MariadbServer extends ServerProcess {
 
 const small = "--innodb-log-file-size=16M";
 
-function initialise(folder: string): void {
-  const args = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", small];
-  const { status, stderr } = spawnSync(
-    "mariadb-install-db",
-    ["--no-defaults", `--datadir=${path.join(folder, "data")}`, ...args],
-    { ...runAs, env, cwd: folder },
-  );
-  if (status !== 0) throw new Error(`mariadb-install-db: ${String(stderr)}`);
+/** Makes the folder of a server's data, which is not there yet. */
+type Fill = (data: string) => Promise<void>;
+
+function run(command: string, args: readonly string[]): void {
+  const { status, stderr } = spawnSync(command, args, { ...runAs, env, cwd: "/" });
+  if (status !== 0) throw new Error(`${command}: ${String(stderr)}`);
+}
+
+/** It makes the database `test` too. */
+const initialise: Fill = async (data) => {
+  const args = ["--auth-root-authentication-method=normal", "--skip-name-resolve", small];
+  run("mariadb-install-db", ["--no-defaults", `--datadir=${data}`, ...args]);
+};
+
+/** A copy of this server's data, for a replica that follows it. The server stops for the copy. */
+export function replicaOf(primary: MariadbServer): Fill {
+  return async (data) => {
+    await primary.stop();
+    run("cp", ["-Rp", primary.data, data]);
+    await primary.start();
+  };
 }
 
 /** The server at this URL, whose path is a database for the tests of one file. */
-function serverAt(url: string, server: ServerProcess): MariadbServer {
+function serverAt(url: string, server: ServerProcess & { readonly data: string }): MariadbServer {
   const pools: MariadbPool[] = [];
   return {
     ...server,
@@ -73,6 +88,7 @@ async function useRunning(url: string): Promise<MariadbServer> {
   const pool = driver.createPool({ uri: url, connectionLimit: 1 });
   await pool.query(`CREATE DATABASE ${database}`);
   return serverAt(new URL(`/${database}`, url).href, {
+    data: "",
     start: refuse,
     stop: refuse,
     pid: refuse,
@@ -83,11 +99,18 @@ async function useRunning(url: string): Promise<MariadbServer> {
   });
 }
 
-/** Starts a new server with an empty database `test`. `settings` are further ones, as `--name=value`; a server that runs already keeps its own. */
-export async function startMariadb(settings: readonly string[] = []): Promise<MariadbServer> {
+/**
+ * Starts a new server with an empty database `test`, unless `fill` says otherwise. `settings` are further ones, as `--name=value`; a server that
+ * runs already keeps its own.
+ */
+export async function startMariadb(
+  settings: readonly string[] = [],
+  fill: Fill = initialise,
+): Promise<MariadbServer> {
   if (running !== undefined) return useRunning(running);
   const folder = await newFolder("mariadb");
-  initialise(folder);
+  const data = path.join(folder, "data");
+  await fill(data);
   const port = await freePort();
   const url = `mysql://root@127.0.0.1:${port}`;
   const within = (file: string): string => path.join(folder, file);
@@ -97,7 +120,7 @@ export async function startMariadb(settings: readonly string[] = []): Promise<Ma
       `PATH=${env.PATH}`,
       "mariadbd",
       "--no-defaults",
-      `--datadir=${within("data")}`,
+      `--datadir=${data}`,
       `--socket=${within("socket")}`,
       `--pid-file=${within("pid")}`,
       // a server that starts clears this folder
@@ -114,16 +137,16 @@ export async function startMariadb(settings: readonly string[] = []): Promise<Ma
     async isReady() {
       const own = driver.createPool({ uri: url, connectionLimit: 1 });
       try {
-        await own.query("CREATE DATABASE IF NOT EXISTS test");
+        // a write would wait for a replica
+        await own.query("SELECT 1");
       } finally {
         await own.end();
       }
       return true;
     },
   });
-  return serverAt(`${url}/test`, {
-    ...server,
-    // it ignores SIGINT
-    stop: (signal = "SIGINT") => server.stop(signal === "SIGINT" ? "SIGTERM" : signal),
-  });
+  // it ignores SIGINT
+  const stop = (signal: NodeJS.Signals = "SIGINT"): Promise<void> =>
+    server.stop(signal === "SIGINT" ? "SIGTERM" : signal);
+  return serverAt(`${url}/test`, { ...server, stop, data });
 }

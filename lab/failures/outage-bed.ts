@@ -19,6 +19,7 @@ import { driver, mariadb, startMariadb } from "../../__tests__/servers/mariadb-s
 import { postgres, startPostgres } from "../../__tests__/servers/postgres-server";
 import { redis, startRedis } from "../../__tests__/servers/redis-server";
 import { describeWith, type ServerProcess } from "../../__tests__/servers/server-process";
+import { runBlock } from "../../__tests__/sources/doc-block";
 import { intercept } from "../../__tests__/storage/slow-storage";
 
 const limitMilliseconds = 5_000;
@@ -58,21 +59,11 @@ const recommendedMilliseconds = 6_000;
 
 const silenceMilliseconds = 600;
 
-/** What docs/storage-mysql.md prints, with a shorter limit. */
-function inTime(pool: ReturnType<typeof driver.createPool>): MysqlPool {
-  return {
-    async execute(text, values) {
-      const connection = await pool.getConnection();
-      const limit = setTimeout(() => connection.destroy(), silenceMilliseconds);
-      try {
-        return await connection.execute(text, values);
-      } finally {
-        clearTimeout(limit);
-        connection.release();
-      }
-    },
-  };
-}
+type Driver = ReturnType<typeof driver.createPool>;
+
+const { inTime } = runBlock({ page: "storage-mysql.md", heading: "Silent connections" }, {}) as {
+  readonly inTime: (pool: Driver, limitMilliseconds: number) => MysqlPool;
+};
 
 /** Each database by each client. */
 export const databases: readonly Database[] = [
@@ -103,7 +94,9 @@ export const databases: readonly Database[] = [
     start: () => startMariadb(),
     async connect(port, settings) {
       const pool = driver.createPool({ host: "127.0.0.1", port, user: "root", database: "test" });
-      const storage = mysqlStorage({ pool: settings === "careful" ? inTime(pool) : pool });
+      const storage = mysqlStorage({
+        pool: settings === "careful" ? inTime(pool, silenceMilliseconds) : pool,
+      });
       await storage.migrate();
       return { storage, reconnected: async () => undefined, end: () => pool.end().catch(() => undefined) };
     },

@@ -1,34 +1,30 @@
-/** A PostgreSQL server and its standby, and the address at which hosts find the one that is the primary. */
+/** A PostgreSQL server and its standby. */
 import type { Pool, PoolConfig } from "pg";
 import { type PostgresPool, postgresStorage } from "../../lib/postgres";
-import { clients } from "../../__tests__/hosts/clients";
-import { type CutProxy, startCutProxy } from "../../__tests__/servers/cut-proxy";
 import type { TestHost } from "../../__tests__/hosts/host";
-import { newHost } from "./outage-bed";
-import { type PostgresServer, standbyOf, startPostgres } from "../../__tests__/servers/postgres-server";
-import { intercept } from "../../__tests__/storage/slow-storage";
+import type { CutProxy } from "../../__tests__/servers/cut-proxy";
+import {
+  postgres,
+  type PostgresServer,
+  standbyOf,
+  startPostgres,
+} from "../../__tests__/servers/postgres-server";
+import {
+  hostOver,
+  type Pair,
+  type Replicated,
+  type Replication,
+  type ReplicationMode,
+  startPair,
+  untilSo,
+  withPair,
+} from "./replication";
 
-/** `synchronous`: a commit is acknowledged once the standby has it on disk too. */
-export type ReplicationMode = "synchronous" | "asynchronous";
-
-export interface ReplicatedPostgres {
+export interface ReplicatedPostgres extends Replicated, Pair<PostgresServer> {
   readonly primary: PostgresServer;
   readonly standby: PostgresServer;
-  /** Where hosts connect. It leads to the primary, and after a failover to the standby. */
-  readonly address: CutProxy;
-  /** Between the two servers: while it is frozen, the standby hears nothing. */
-  readonly link: CutProxy;
-  /** Waits until so many commits of the primary wait for the standby; gives the ids of their processes. */
-  readonly untilWaiting: (count: number) => Promise<readonly number[]>;
-  /** Waits until the standby has all that the primary has written. */
-  readonly untilReplicated: () => Promise<void>;
-  /** The primary loses its power: it is killed and nobody hears of it again. */
-  readonly losePrimary: () => Promise<void>;
-  /** The standby becomes the primary, and then the address leads to it. */
-  readonly promote: () => Promise<void>;
   /** A host that connects to the address. Its pool ends with the servers. */
   readonly openHost: (settings?: HostSettings) => Promise<TestHost>;
-  readonly close: () => Promise<void>;
 }
 
 interface HostSettings {
@@ -45,106 +41,78 @@ const modeSettings: Readonly<Record<ReplicationMode, readonly string[]>> = {
   asynchronous: ["synchronous_commit=on"],
 };
 
-function startStandby(primary: PostgresServer, link: CutProxy): Promise<PostgresServer> {
+async function startStandby(primary: PostgresServer, link: CutProxy): Promise<PostgresServer> {
   const source = `host=127.0.0.1 port=${link.port} user=postgres application_name=standby`;
   const settings = [`primary_conninfo=${source}`, "wal_retrieve_retry_interval=50ms"];
-  return startPostgres(settings, standbyOf(primary));
+  const standby = await startPostgres(settings, standbyOf(primary));
+  await untilRows(primary, { statement: "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'" });
+  return standby;
 }
 
-const patienceMilliseconds = 300_000;
-
-/** Asks until there are so many such rows: they are about what the servers do by themselves. */
-export async function untilRows(
+/** Asks until there are so many such rows. */
+export function untilRows(
   server: PostgresServer,
   { statement, count = 1 }: { readonly statement: string; readonly count?: number },
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const pool = server.pool({ max: 1 });
-  const deadline = Date.now() + patienceMilliseconds;
-  while (Date.now() < deadline) {
-    const { rows } = await pool.query<Record<string, unknown>>(statement);
-    if (rows.length >= count) return rows;
-  }
-  throw new Error(`the servers do not come to this: ${statement}`);
-}
-
-async function untilWaiting(server: PostgresServer, count: number): Promise<readonly number[]> {
-  const statement = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-  return (await untilRows(server, { statement, count })).map(({ pid }) => Number(pid));
-}
-
-async function openHost(
-  { primary, address }: { primary: PostgresServer; address: CutProxy },
-  { config, around = (pool) => pool, beforeCall = () => undefined }: HostSettings,
-): Promise<TestHost> {
-  const storage = postgresStorage({ pool: around(primary.pool({ port: address.port, ...config })) });
-  await storage.migrate();
-  for (const client of Object.values(clients)) await storage.clients.save({ ...client, trusted: true });
-  return newHost(
-    intercept(storage, (name, call) => {
-      beforeCall(name);
-      return call();
-    }),
-  );
+  return untilSo(async () => (await pool.query<Record<string, unknown>>(statement)).rows, count);
 }
 
 /** Starts both, until the standby follows. */
-export async function startReplicatedPostgres(mode: ReplicationMode): Promise<ReplicatedPostgres> {
-  const primary = await startPostgres(["wal_keep_size=512MB", ...modeSettings[mode]]);
-  const link = await startCutProxy(primary.port);
-  const address = await startCutProxy(primary.port);
-  let standby: PostgresServer | undefined;
-  async function close(): Promise<void> {
-    // what waits for an answer fails now
-    await primary.stop("SIGKILL");
-    await standby?.stop("SIGKILL");
-    await Promise.all([primary.close(), standby?.close()]);
-    await Promise.all([address.close(), link.close()]);
+async function startReplicatedPostgres(mode: ReplicationMode): Promise<ReplicatedPostgres> {
+  const first = await startPostgres(["wal_keep_size=512MB", ...modeSettings[mode]]);
+  const pair = await startPair(first, (link) => startStandby(first, link));
+  const { primary, standby, address } = pair;
+  const admin = primary.pool({ max: 1 });
+  const url = `postgres://postgres@127.0.0.1:${address.port}/postgres`;
+
+  async function openStorage(config: PoolConfig = {}, around = (pool: Pool): PostgresPool => pool) {
+    const storage = postgresStorage({ pool: around(primary.pool({ port: address.port, ...config })) });
+    await storage.migrate();
+    return storage;
   }
-  try {
-    standby = await startStandby(primary, link);
-    await untilRows(primary, { statement: "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'" });
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  const follower = standby;
+
   return {
-    primary,
-    standby,
-    address,
-    link,
-    untilWaiting: (count) => untilWaiting(primary, count),
-    async untilReplicated() {
-      const statement =
-        "SELECT 1 FROM pg_stat_replication WHERE flush_lsn >= (SELECT pg_current_wal_flush_lsn())";
-      await untilRows(primary, { statement });
+    ...pair,
+    store: { postgresUrl: url, close: pair.close },
+    async untilWaiting(count) {
+      const statement = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+      const rows = await untilSo(async () => (await admin.query<{ pid: number }>(statement)).rows, count);
+      return rows.map(({ pid }) => Number(pid));
     },
-    async losePrimary() {
-      // the signal is sent at once
-      const dead = primary.stop("SIGKILL");
-      link.cutAll();
-      address.cutAll();
-      await dead;
+    terminate: (pid) => admin.query(`SELECT pg_terminate_backend(${pid})`),
+    untilReplicated: () =>
+      untilRows(primary, {
+        statement: "SELECT 1 FROM pg_stat_replication WHERE flush_lsn >= (SELECT pg_current_wal_flush_lsn())",
+      }),
+    async pauseReplay() {
+      await standby.pool().query("SELECT pg_wal_replay_pause()");
+      const statement = "SELECT 1 WHERE pg_get_wal_replay_pause_state() = 'paused'";
+      await untilRows(standby, { statement });
     },
     async promote() {
-      const pool = follower.pool({ max: 1 });
-      await pool.query("SELECT pg_promote()");
-      address.leadTo(follower.port);
+      await standby.pool({ max: 1 }).query("SELECT pg_promote()");
+      address.leadTo(standby.port);
     },
-    openHost: (settings = {}) => openHost({ primary, address }, settings),
-    close,
+    openStorage,
+    async spent() {
+      const { rows } = await standby
+        .pool()
+        .query<{ digest: string }>("SELECT digest FROM authmount_spent_tokens");
+      return rows.map(({ digest }) => digest);
+    },
+    openHost: async ({ config, around, beforeCall } = {}) =>
+      hostOver(await openStorage(config, around), beforeCall),
   };
 }
 
+/** PostgreSQL. */
+export const replicatedPostgres: Replication = { ...postgres, start: startReplicatedPostgres };
+
 /** Starts both for this test, and stops them whatever comes of it. */
-export async function withReplication(
+export function withReplication(
   mode: ReplicationMode,
   test: (replicated: ReplicatedPostgres) => Promise<void>,
 ): Promise<void> {
-  const replicated = await startReplicatedPostgres(mode);
-  try {
-    await test(replicated);
-  } finally {
-    await replicated.close();
-  }
+  return withPair(startReplicatedPostgres(mode), test);
 }

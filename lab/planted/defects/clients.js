@@ -226,7 +226,14 @@ const defects = [
     file: "lib/adapters/postgres/clients.ts",
     find: " OR EXISTS (SELECT 1 FROM ${tables.end_marks} WHERE key = $1)",
     replace: "",
-    tests: ["lab/failures/postgres-failover"],
+    tests: ["lab/failures/failover"],
+  },
+  {
+    name: "repeated use of a refresh token waits for no replica (MySQL)",
+    file: "lib/adapters/mysql/tokens.ts",
+    find: "SET turn = turn + 1 ${ofToken}",
+    replace: "SET turn = turn ${ofToken}",
+    tests: ["lab/failures/failover"],
   },
   {
     name: "host is asked about a registration for scopes that the API does not have",

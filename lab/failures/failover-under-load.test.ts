@@ -1,5 +1,5 @@
 /**
- * PostgreSQL loses its primary while hosts in several processes spend codes, rotate refresh tokens and end things. It prints what an
+ * A database loses its primary while hosts in several processes spend codes, rotate refresh tokens and end things. It prints what an
  * asynchronous standby has lost. With `AUTHMOUNT_LONG=1` there are more rounds.
  */
 import { setTimeout as delay } from "node:timers/promises";
@@ -15,12 +15,9 @@ import {
   startHosts,
   tokensOf,
 } from "../../__tests__/servers/cluster-processes";
-import {
-  type ReplicatedPostgres,
-  type ReplicationMode,
-  startReplicatedPostgres,
-} from "./postgres-replication";
-import { postgres } from "../../__tests__/servers/postgres-server";
+import { replicatedMariadb } from "./mysql-replication";
+import { replicatedPostgres } from "./postgres-replication";
+import type { Replicated, Replication, ReplicationMode } from "./replication";
 import { describeWith } from "../../__tests__/servers/server-process";
 
 jest.setTimeout(lengthOf({ short: 600_000, long: 1_800_000 }));
@@ -47,7 +44,7 @@ interface Chain {
 }
 
 interface Load {
-  readonly pair: ReplicatedPostgres;
+  readonly pair: Replicated;
   readonly hosts: HostProcesses;
   readonly chains: Chain[];
   /** Every failure that a client heard. */
@@ -132,12 +129,15 @@ interface Round extends Load {
 
 /** A failover under load, the standby cut off for so long before. What `check` finds is given when everything is stopped. */
 async function failOverUnderLoad<T>(
-  { mode, lagMilliseconds = 0 }: { readonly mode: ReplicationMode; readonly lagMilliseconds?: number },
+  {
+    database,
+    mode,
+    lagMilliseconds = 0,
+  }: { readonly database: Replication; readonly mode: ReplicationMode; readonly lagMilliseconds?: number },
   check: (round: Round) => Promise<T>,
 ): Promise<T> {
-  const pair = await startReplicatedPostgres(mode);
-  const postgresUrl = `postgres://postgres@127.0.0.1:${pair.address.port}/postgres`;
-  const hosts = await startHosts({ start: async () => ({ postgresUrl, close: pair.close }) }, 2);
+  const pair = await database.start(mode);
+  const hosts = await startHosts({ start: async () => pair.store }, 2);
   try {
     const load: Load = { pair, hosts, chains: [], failures: new Set(), acknowledged: 0, isOver: false };
     const working = Promise.all(Array.from({ length: lanes }, (_, index) => lane(load, `lane-${index}`)));
@@ -213,10 +213,7 @@ async function checkChains(round: Round): Promise<readonly string[]> {
 /** The acknowledged uses that the new primary does not know, by their age when the old one died. */
 async function lostOf({ pair, chains, diedAt }: Round) {
   const used = chains.flatMap(({ sent }) => sent).filter((each) => each.acknowledgedAt !== undefined);
-  const { rows } = await pair.standby
-    .pool()
-    .query<{ digest: string }>("SELECT digest FROM authmount_spent_tokens");
-  const known = new Set(rows.map(({ digest }) => digest));
+  const known = new Set(await pair.spent());
   const age = ({ acknowledgedAt = 0 }): number => diedAt - acknowledgedAt;
   const lost = used.filter(({ text }) => !known.has(digestToken(text))).map(age);
   return { lost, lastSecond: used.filter((each) => age(each) >= 0 && age(each) <= 1_000).length };
@@ -226,17 +223,20 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
 }
 
-function synchronous(): void {
+function synchronous(database: Replication): void {
   const rounds = lengthOf({ short: 1, long: 10 });
 
   it(`nothing that was acknowledged is lost, and nothing is usable twice: ${rounds} rounds`, async () => {
     for (let round = 0; round < rounds; round += 1) {
-      const { wrong, failures, lost } = await failOverUnderLoad({ mode: "synchronous" }, async (done) => ({
-        failures: [...done.failures].toSorted(),
-        lost: (await lostOf(done)).lost,
-        wrong: await checkChains(done),
-      }));
-      process.stderr.write(`synchronous: failures ${failures.join(", ")}\n`);
+      const { wrong, failures, lost } = await failOverUnderLoad(
+        { database, mode: "synchronous" },
+        async (done) => ({
+          failures: [...done.failures].toSorted(),
+          lost: (await lostOf(done)).lost,
+          wrong: await checkChains(done),
+        }),
+      );
+      process.stderr.write(`${database.name}, synchronous: failures ${failures.join(", ")}\n`);
       expect([lost, wrong]).toEqual([[], []]);
     }
   });
@@ -252,11 +252,11 @@ const cutOffs = lengthOf({
   ],
 });
 
-function asynchronous(): void {
+function asynchronous(database: Replication): void {
   it.each(cutOffs)("prints what is lost: %j", async ({ lagMilliseconds, rounds }) => {
     const found: Awaited<ReturnType<typeof lostOf>>[] = [];
     while (found.length < rounds) {
-      found.push(await failOverUnderLoad({ mode: "asynchronous", lagMilliseconds }, lostOf));
+      found.push(await failOverUnderLoad({ database, mode: "asynchronous", lagMilliseconds }, lostOf));
     }
     const lost = found.map((each) => each.lost.length);
     const figures = {
@@ -267,15 +267,17 @@ function asynchronous(): void {
       lostPerRound: { mean: sum(lost) / rounds, most: Math.max(...lost) },
       oldestLostMilliseconds: Math.max(0, ...found.flatMap((each) => each.lost)),
     };
-    process.stderr.write(`asynchronous: ${JSON.stringify(figures)}\n`);
+    process.stderr.write(`${database.name}, asynchronous: ${JSON.stringify(figures)}\n`);
     expect(found).toHaveLength(rounds);
   });
 }
 
-describeWith(postgres, {
-  name: "PostgreSQL that loses its primary under load (RFC 6749 §4.1.2, §10.5; 7009 §2.1; 9700 §4.14.2)",
-  tests() {
-    describe("a synchronous standby takes over", synchronous);
-    describe("an asynchronous standby takes over", asynchronous);
-  },
-});
+for (const database of [replicatedPostgres, replicatedMariadb]) {
+  describeWith(database, {
+    name: `${database.name} that loses its primary under load (RFC 6749 §4.1.2, §10.5; 7009 §2.1; 9700 §4.14.2)`,
+    tests() {
+      describe("a synchronous standby takes over", () => synchronous(database));
+      describe("an asynchronous standby takes over", () => asynchronous(database));
+    },
+  });
+}
