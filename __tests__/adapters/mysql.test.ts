@@ -254,6 +254,8 @@ function countingTests(): void {
     expect(await storage.refreshTokens.rotate({ from: second, to: third }, now + 150)).toBe("rotated");
     await storage.deleteExpired(now + 1_000);
     // the mark of the second token outlives its successor
+    expect(await storage.refreshTokens.find(third, now + 1_000)).toBeUndefined();
+    expect(await storage.refreshTokens.rotate({ from: third, to: first }, now + 1_000)).toBe("not-rotated");
     expect(await storage.refreshTokens.find(second, now + 1_000)).toEqual({ ...second, used: true });
     expect(await storage.deleteExpired(now + 6_000)).toBeGreaterThan(0);
     const listed = await storage.authorizations.list(subject, { limit: 5 }, now + 6_000);
