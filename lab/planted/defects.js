@@ -7,6 +7,7 @@ const edges = require("./defects/edges");
 const exchange = require("./defects/exchange");
 const grants = require("./defects/grants");
 const limits = require("./defects/limits");
+const mysql = require("./defects/mysql");
 const openid = require("./defects/openid");
 const people = require("./defects/people");
 
@@ -21,7 +22,7 @@ const people = require("./defects/people");
  */
 
 /** @type {readonly Defect[]} */
-const defects = [grants, clients, limits, access, openid, people, exchange, edges].flatMap(
+const defects = [grants, clients, limits, access, openid, people, exchange, edges, mysql].flatMap(
   (area) => area.defects,
 );
 
