@@ -295,6 +295,7 @@ function retryTests(): void {
   it.each([
     ["a deadlock", deadlock],
     ["a lock that was waited for too long", { errno: 1205, code: "ER_LOCK_WAIT_TIMEOUT" }],
+    ["a row that another statement has changed meanwhile", { errno: 1020, code: "ER_CHECKREAD" }],
     ["a deadlock that TypeORM wraps", { driverError: deadlock }],
     ["a deadlock that Sequelize wraps", { parent: deadlock }],
     ["a deadlock by the code of Prisma", { code: "P2010", meta: { code: "1213" } }],

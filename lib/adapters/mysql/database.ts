@@ -31,10 +31,13 @@ export interface Answer {
 export type Run = (text: string, values?: readonly (string | number)[]) => Promise<Answer>;
 
 /** Numbers of errors. */
-export const errors = { duplicate: 1062, lockWait: 1205, deadlock: 1213 } as const;
+export const errors = { changed: 1020, duplicate: 1062, lockWait: 1205, deadlock: 1213 } as const;
 
-/** The database has undone the whole statement and asks to repeat it. */
-const undone: ReadonlySet<number> = new Set([errors.lockWait, errors.deadlock]);
+/**
+ * The database has undone the whole statement and asks to repeat it. A row that has changed since the statement began is such an error of
+ * MariaDB with `innodb_snapshot_isolation`.
+ */
+const undone: ReadonlySet<number> = new Set([errors.changed, errors.lockWait, errors.deadlock]);
 
 /** There is no such schema, column or table. */
 const missing: ReadonlySet<number> = new Set([1049, 1054, 1146]);
