@@ -298,7 +298,10 @@ function retryTests(): void {
     ["a row that another statement has changed meanwhile", { errno: 1020, code: "ER_CHECKREAD" }],
     ["a deadlock that TypeORM wraps", { driverError: deadlock }],
     ["a deadlock that Sequelize wraps", { parent: deadlock }],
-    ["a deadlock by the code of Prisma", { code: "P2010", meta: { code: "1213" } }],
+    [
+      "a deadlock in an error of Prisma",
+      { code: "P2010", meta: { driverAdapterError: { cause: { kind: "mysql", originalCode: "1213" } } } },
+    ],
   ])("repeats what the server has undone: %s", async (_, error) => {
     const { storage, state } = await failing(error, 3);
     await storage.authorizationCodes.create(codeRecord(), now);

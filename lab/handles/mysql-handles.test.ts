@@ -22,8 +22,8 @@ describeWith(mariadb, {
 
       beforeAll(async () => {
         const [own, other] = [
-          await openMysqlHandle(name, server.url),
-          await openMysqlHandle(name, server.url),
+          await openMysqlHandle(name, { uri: server.url }),
+          await openMysqlHandle(name, { uri: server.url }),
         ];
         ends.push(own.end, other.end);
         const names = { prefix };
@@ -38,7 +38,7 @@ describeWith(mariadb, {
       });
 
       it("keeps and deletes one record of each kind, in a schema of its own", async () => {
-        const { pool, end } = await openMysqlHandle(name, server.url);
+        const { pool, end } = await openMysqlHandle(name, { uri: server.url });
         const storage = mysqlStorage({ pool, schema: newName() });
         await storage.migrate();
         await useStorage(storage);
@@ -46,7 +46,7 @@ describeWith(mariadb, {
       });
 
       it("asks for migrate() where a table is missing, which it tells by the number of the database", async () => {
-        const { pool, end } = await openMysqlHandle(name, server.url);
+        const { pool, end } = await openMysqlHandle(name, { uri: server.url });
         const found = mysqlStorage({ pool, prefix: newName() }).authorizationCodes.find(codeRecord(), 1_000);
         await expect(found).rejects.toMatchObject({ code: "mysql-not-migrated" });
         await end();
@@ -61,7 +61,8 @@ describeWith(mariadb, {
         async openUnreachable() {
           const { pool, end } = await openMysqlHandle(
             name,
-            `mysql://root@127.0.0.1:${await freePort()}/test`,
+            // not as long as on a server that is only slow
+            { uri: `mysql://root@127.0.0.1:${await freePort()}/test`, acquireTimeout: 100 },
           );
           return { storage: mysqlStorage({ pool }), close: end };
         },

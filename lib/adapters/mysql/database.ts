@@ -46,6 +46,7 @@ const missing: ReadonlySet<number> = new Set([1049, 1054, 1146]);
 interface DriverError {
   readonly errno?: unknown;
   readonly code?: unknown;
+  readonly originalCode?: unknown;
   readonly cause?: DriverError;
   readonly meta?: DriverError;
   readonly driverAdapterError?: DriverError;
@@ -67,7 +68,9 @@ function chainOf(error: unknown): readonly DriverError[] {
 
 /** The number of an error of the database. An inner error is nearer to the database than what wraps it. */
 export function errorNumber(error: unknown): number | undefined {
-  const numbers = chainOf(error).flatMap(({ errno, code }) => [Number(code), Number(errno)]);
+  const numbers = chainOf(error).flatMap(({ errno, code, originalCode }) =>
+    [code, originalCode, errno].map(Number),
+  );
   return numbers.findLast((number) => number > 0);
 }
 
