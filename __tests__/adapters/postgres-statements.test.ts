@@ -265,7 +265,45 @@ function erasedTests(): void {
   });
 }
 
+function stepTests(): void {
+  it("approve stores neither the authorization nor the code when one of them cannot be stored", async () => {
+    const storage = await openStorage();
+    const code = codeRecord();
+    await storage.authorizationCodes.create(code, 1_000);
+    const authorization = authorizationRecord();
+    await expect(storage.atOnce?.approve?.({ authorization, code }, 1_000)).rejects.toMatchObject({
+      code: "23505",
+    });
+    expect(await storage.authorizations.find(authorization.authorizationId, 1_000)).toBeUndefined();
+  });
+
+  it.each(["refreshToken", "accessToken"] as const)(
+    "redeem leaves the code unspent when its %s cannot be stored",
+    async (name) => {
+      const storage = await openStorage();
+      const code = codeRecord();
+      const [refreshToken, accessToken] = [
+        refreshTokenRecord(),
+        { ...accessTokenRecord(), digest: code.digest },
+      ];
+      await storage.authorizationCodes.create(code, 1_000);
+      if (name === "refreshToken") await storage.refreshTokens.create(refreshToken, 1_000);
+      else await storage.accessTokens.create(accessToken, 1_000);
+      const step = { code, refreshToken, accessToken };
+      await expect(storage.atOnce?.redeem?.(step, 1_000)).rejects.toMatchObject({ code: "23505" });
+      expect(await storage.authorizationCodes.find(code, 1_000)).toMatchObject({ consumed: false });
+      const other =
+        name === "refreshToken"
+          ? storage.accessTokens.find(accessToken.digest, 1_000)
+          : storage.refreshTokens.find(refreshToken, 1_000);
+      expect(await other).toBeUndefined();
+      expect(await storage.atOnce?.redeem?.({ code }, 1_000)).toBe("consumed");
+    },
+  );
+}
+
 describeWithPostgres(() => {
+  describe("postgresStorage and steps at once (RFC 6749 §4.1.2)", stepTests);
   describe("postgresStorage and prepared statements (RFC 6749 §10.5)", preparedTests);
   describe("postgresStorage and the end of a person (RFC 7009 §2.1)", erasedTests);
   describe("postgresStorage registrations (RFC 7591 §3)", registrationTests);

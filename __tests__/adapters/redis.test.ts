@@ -172,8 +172,11 @@ function keyTags(bed: () => Bed): void {
   it("are named by each script that uses them, all with one hash tag", async () => {
     const { storage, commands } = bed().fresh();
     await journey(storage);
+    const code = newCode(now);
+    const refreshToken = newRefreshToken(now, { authorizationId: code.authorizationId });
+    await storage.atOnce?.redeem?.({ code, refreshToken }, now);
     const scripts = commands.filter(([name]) => name === "EVAL");
-    expect(new Set(scripts.map(([, script]) => script)).size).toBe(12);
+    expect(new Set(scripts.map(([, script]) => script)).size).toBe(13);
     for (const [, script = "", count = "", ...rest] of scripts) {
       const used = [...script.matchAll(/redis\.call\("[A-Z]+", ([^,)]+)/g)].map(([, key]) => key);
       const named = rest.slice(0, Number(count));

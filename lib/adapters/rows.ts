@@ -1,5 +1,5 @@
 /** How records lie in the rows of SQL databases: the columns that queries need, and everything else as JSON text. RFC 6749 §1.3. */
-import type { Authorization } from "../protocol/authorization";
+import type { Authorization, AuthorizationCode, RefreshToken } from "../protocol/authorization";
 import type { Client } from "../protocol/client";
 import type { Consent } from "../protocol/consent";
 import type { EpochSeconds } from "../protocol/time";
@@ -73,6 +73,16 @@ interface UnchangingToken {
 /** The values of a code or token: digest, record, expires_at. Whether it was spent is not among them: token rows never change, and the marks tell. */
 export function tokenValues({ digest, expiresAt, ...rest }: UnchangingToken): [string, string, number] {
   return [digest, JSON.stringify(rest), expiresAt];
+}
+
+/** The same of a code. */
+export function codeValues(code: AuthorizationCode): [string, string, number] {
+  return tokenValues({ ...code, consumed: undefined });
+}
+
+/** The same of a refresh token. */
+export function refreshValues(token: RefreshToken): [string, string, number] {
+  return tokenValues({ ...token, used: undefined, use: undefined });
 }
 
 /** The values of a parked request: digest, owner, state, answered_by, device, expires_at. Text is empty where there is none. */

@@ -12,10 +12,10 @@ import { type GrantType, mayUseGrant } from "../protocol/client";
 import { because, OAuthError } from "../protocol/oauth-error";
 import { parseTokenHandle, type TokenHandle } from "../protocol/token-value";
 import { requireParameter } from "../requests/check-parameters";
-import { allStored } from "../storage/calls";
+import { redeem } from "../storage/steps";
 import { authorizationStands } from "../tokens/authorization-stands";
 import { decideToken } from "../tokens/decide-token";
-import { issueAccessToken, newRefreshToken } from "../tokens/issue-tokens";
+import { newAccessToken, newRefreshToken } from "../tokens/issue-tokens";
 import {
   checkAlive,
   exchangeReasons,
@@ -84,7 +84,7 @@ async function findRedeemable(ports: GrantPorts, presentation: Presentation): Pr
   return { code, authorization };
 }
 
-/** Stores the tokens before it consumes the code: if storing fails, the client can try again with the same code. */
+/** Redeems a code: every check, then its tokens. @throws OAuthError when it is refused */
 export async function redeemCode(ports: GrantPorts, presentation: Presentation): Promise<TokenResponse> {
   const { presented, request } = presentation;
   const { grantType } = presented;
@@ -102,13 +102,12 @@ export async function redeemCode(ports: GrantPorts, presentation: Presentation):
   const refreshToken = mayRefresh
     ? newRefreshToken(ports, { authorization, request, predecessor: undefined })
     : undefined;
-  const [accessToken] = await allStored([
-    issueAccessToken(ports, { request, authorization, decided }),
-    refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),
-  ]);
-  checkAlive(ports, { request, decided });
-  // of any number of simultaneous requests exactly one wins; the tokens that the others stored are given to nobody
-  const outcome = await ports.storage.authorizationCodes.consume(code, request.now);
+  const { token: accessToken, record } = await newAccessToken(ports, { request, authorization, decided });
+  const outcome = await redeem(
+    ports.storage,
+    { code, refreshToken: refreshToken?.record, accessToken: record },
+    { now: request.now, proceed: () => checkAlive(ports, { request, decided }) },
+  );
   if (outcome !== "consumed") throw presented.raced?.() ?? (await refuseReplay(ports, presentation));
   ports.emit({
     kind: "token-issued",

@@ -1,6 +1,6 @@
 /** How the server calls storage: in limited time, with one form of "none". RFC 6749 §4.1.2.1, §5.2, §10.5. */
 import { inTime } from "../host/ask";
-import { type Storage, storageMethods, type StoragePortName } from "./port";
+import { type StepsAtOnce, type Storage, storageMethods, type StoragePortName } from "./port";
 
 type Call = (...args: unknown[]) => unknown;
 
@@ -15,6 +15,11 @@ const takingBack: Readonly<Record<string, (storage: Storage, args: readonly unkn
       const { subject, authorizationId } = authorization;
       return authorizations.erase({ subject, authorizationId }, now);
     },
+    "atOnce.approve": ({ authorizations }, args) => {
+      const [{ authorization }, now] = args as Parameters<Required<StepsAtOnce>["approve"]>;
+      const { subject, authorizationId } = authorization;
+      return authorizations.erase({ subject, authorizationId }, now);
+    },
     "consents.save": ({ consents }, args) => {
       const [{ subject, clientId, apiId, contextKey = "" }, now] = args as Parameters<
         Storage["consents"]["save"]
@@ -25,7 +30,7 @@ const takingBack: Readonly<Record<string, (storage: Storage, args: readonly unkn
 
 function limitedCall(
   storage: Storage,
-  { portName, method }: { portName: StoragePortName; method: string },
+  { portName, method }: { portName: keyof Storage; method: string },
 ): Call {
   const port: object = storage[portName] ?? {};
   const name = `${portName}.${method}`;
@@ -50,6 +55,30 @@ function limited<Name extends StoragePortName>(storage: Storage, portName: Name)
   ) as unknown as Required<Storage>[Name];
 }
 
+/** The calls that the steps stand for. */
+const stepCalls = [
+  ["authorizations", "create"],
+  ["authorizationCodes", "create"],
+  ["authorizationCodes", "consume"],
+  ["refreshTokens", "create"],
+  ["accessTokens", "create"],
+] as const;
+
+/** True while the storage has the very methods that its steps stand for. */
+function hasItsMethods(storage: Storage, { of }: StepsAtOnce): boolean {
+  return stepCalls.every(
+    ([port, method]) => Reflect.get(storage[port], method) === Reflect.get(of[port], method),
+  );
+}
+
+function limitedSteps(storage: Storage): StepsAtOnce | undefined {
+  const { atOnce } = storage;
+  if (!atOnce) return undefined;
+  const steps = ["approve", "redeem"].filter((method) => method in atOnce);
+  const limitedStep = (method: string) => [method, limitedCall(storage, { portName: "atOnce", method })];
+  return { ...(Object.fromEntries(steps.map(limitedStep)) as Omit<StepsAtOnce, "of">), of: atOnce.of };
+}
+
 /**
  * The same storage, where each call rejects if it takes too long, and returns `undefined` instead of `null`. The rejection leads to
  * `temporarily_unavailable`: without a limit, requests would hang behind a broken connection and hold their sockets. A call that was
@@ -57,6 +86,14 @@ function limited<Name extends StoragePortName>(storage: Storage, portName: Name)
  * it, and what it says of a person is taken back.
  */
 export function timeLimited(storage: Storage): Storage {
+  const ports = limitedPorts(storage);
+  const steps = limitedSteps(storage);
+  // each time: a host may replace a method at any time
+  const get = (): StepsAtOnce | undefined => (steps && hasItsMethods(storage, steps) ? steps : undefined);
+  return steps ? Object.defineProperty(ports, "atOnce", { get, enumerable: true }) : ports;
+}
+
+function limitedPorts(storage: Storage): Storage {
   return {
     clients: limited(storage, "clients"),
     consents: limited(storage, "consents"),

@@ -12,12 +12,12 @@ import { type DeviceAnswering, deviceCodeSeconds } from "../protocol/device";
 import type { Issuer } from "../protocol/issuer";
 import { clockDriftSeconds, type EpochSeconds } from "../protocol/time";
 import { digestToken, formatToken } from "../protocol/token-value";
-import { allStored } from "../storage/calls";
 import type { Storage } from "../storage/port";
+import { approve } from "../storage/steps";
 
 /** What issuing a code needs. */
 export interface CodeIssuePorts {
-  readonly storage: Pick<Storage, "authorizations" | "authorizationCodes">;
+  readonly storage: Pick<Storage, "authorizations" | "authorizationCodes" | "atOnce">;
   /** Returns 256 random bits as base64url: the secret part of a code. */
   readonly randomToken: () => string;
 }
@@ -97,8 +97,7 @@ export function newAuthorization(authorizationId: string, allowed: AllowedAccess
 }
 
 /**
- * Stores the authorization and its code, and returns the code, which goes to the client and nowhere else. The two are stored at the same
- * time: if one of them fails, the other cannot be used. Of a device, which has its code already, only the authorization is stored.
+ * Stores the authorization and its code, and returns the code, which goes to the client and nowhere else. Of a device, which has its code already, only the authorization is stored.
  *
  * @throws whatever storage rejects with
  * @rfc 6749 §4.1.2
@@ -128,10 +127,7 @@ export async function issueAuthorizationCode(
     ...(boundKey !== undefined && { boundKey }),
     ...(nonce !== undefined && { nonce }),
   };
-  await allStored([
-    storage.authorizations.create(authorization, now),
-    storage.authorizationCodes.create(record, now),
-  ]);
+  await approve(storage, { authorization, code: record }, now);
   return code;
 }
 

@@ -4,7 +4,7 @@ import { type AccessToken, accessTokenClaims } from "../protocol/access-token";
 import type { Authorization, RefreshToken, RefreshTokenUse } from "../protocol/authorization";
 import { digestToken, formatToken } from "../protocol/token-value";
 import type { AccessTokenSigner } from "../signing/port";
-import type { Storage } from "../storage/port";
+import type { Storage, StoredAccessToken } from "../storage/port";
 import type { DecidedToken } from "./decide-token";
 import type { RefreshSuccessors } from "./refresh-successor";
 
@@ -36,16 +36,18 @@ export interface AccessTokenIssue {
   readonly exchanged?: Required<Pick<AccessToken, "actor" | "authorizationScopes">> | undefined;
 }
 
-/**
- * A new access token in the API's format. An opaque one is stored, as its digest only; a JWT is not stored at all.
- *
- * @throws whatever storage rejects with
- * @rfc 9068 §2
- */
-export async function issueAccessToken(
-  { storage, signer, randomId, randomToken }: AccessTokenIssuePorts,
+/** An access token for an answer. */
+export interface NewAccessToken {
+  readonly token: string;
+  /** What is to be stored of an opaque one: its digest, not its text. A JWT is not stored at all. */
+  readonly record?: StoredAccessToken;
+}
+
+/** A new access token in the API's format, which is not stored yet. @rfc 9068 §2 */
+export async function newAccessToken(
+  { signer, randomId, randomToken }: Omit<AccessTokenIssuePorts, "storage">,
   { request, authorization, decided, exchanged }: AccessTokenIssue,
-): Promise<string> {
+): Promise<NewAccessToken> {
   const { issuer, client, endMark, apiEnds, key, now } = request;
   const { authorizationId, subject, authTime, amr, acr } = authorization ?? {};
   const { scopes, accessTokenSeconds, claims } = decided;
@@ -71,9 +73,19 @@ export async function issueAccessToken(
     ...(key !== undefined && { boundKey: key }),
     ...(claims && { claims }),
   };
-  if (api.accessTokenFormat === "jwt") return signer.sign(accessTokenClaims(accessToken, api.audience));
+  if (api.accessTokenFormat === "jwt")
+    return { token: await signer.sign(accessTokenClaims(accessToken, api.audience)) };
   const token = randomToken();
-  await storage.accessTokens.create({ digest: digestToken(token), ...accessToken }, now);
+  return { token, record: { digest: digestToken(token), ...accessToken } };
+}
+
+/** The same, and stored. @throws whatever storage rejects with */
+export async function issueAccessToken(
+  ports: AccessTokenIssuePorts,
+  issue: AccessTokenIssue,
+): Promise<string> {
+  const { token, record } = await newAccessToken(ports, issue);
+  if (record) await ports.storage.accessTokens.create(record, issue.request.now);
   return token;
 }
 

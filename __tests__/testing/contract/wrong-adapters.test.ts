@@ -7,6 +7,7 @@ import { clientMistakes } from "./wrong-adapters/of-clients";
 import { consentMistakes } from "./wrong-adapters/of-consents";
 import { limitMistakes } from "./wrong-adapters/of-limits";
 import { narrowingMistakes } from "./wrong-adapters/of-narrowing";
+import { stepMistakes } from "./wrong-adapters/of-steps";
 import { subjectMistakes } from "./wrong-adapters/of-subjects";
 import { tokenMistakes } from "./wrong-adapters/of-tokens";
 import { parkedMistakes } from "./wrong-adapters/of-parked";
@@ -23,6 +24,7 @@ const wrongAdapters: readonly WrongAdapter[] = [
   ...limitMistakes,
   ...narrowingMistakes,
   ...tokenMistakes,
+  ...stepMistakes,
   ...parkedMistakes,
   ...mistakesOfAllKinds,
   ...subjectMistakes,

@@ -22,6 +22,7 @@ import type {
   AccessTokenStore,
   AuthorizationCodeStore,
   ClientRegistry,
+  CompleteStorage,
   ConsentStore,
   EndMarkStore,
   RefreshTokenStore,
@@ -113,7 +114,7 @@ export interface MemoryStorageOptions {
 }
 
 /** Storage in the memory of this process. */
-export interface MemoryStorage extends Required<Storage> {
+export interface MemoryStorage extends CompleteStorage {
   /** The registered clients, which can be saved, listed and deleted here. */
   readonly clients: ClientRegistry;
 }

@@ -1,8 +1,9 @@
 /** Storage in MySQL or MariaDB, for any number of processes. RFC 6749 §10.5. */
 import { mistakesOf } from "../../protocol/mistake";
 import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
-import type { ClientRegistry, Storage } from "../../storage/port";
+import type { ClientRegistry, CompleteStorage } from "../../storage/port";
 import { type Risk, warningsOf, withRisks } from "../../storage/risks";
+import { withSteps } from "../../storage/steps";
 import { type TableName, tableNames } from "../table-names";
 import { mysqlAuthorizations, mysqlEndMarks } from "./authorizations";
 import { mysqlAssertions, mysqlClients, mysqlParkedRequests, mysqlRegistrations } from "./clients";
@@ -10,7 +11,7 @@ import { mysqlConsents } from "./consents";
 import { type MysqlPool, openDatabase, type Query } from "./database";
 import { migrate } from "./schema";
 import { checkNames, type MysqlNames, type Tables, tableShapes } from "./tables";
-import { mysqlAccessTokens, mysqlAuthorizationCodes, mysqlRefreshTokens } from "./tokens";
+import { mysqlAccessTokens, mysqlAuthorizationCodes, mysqlRedeem, mysqlRefreshTokens } from "./tokens";
 
 const batchRows = 1_000;
 
@@ -96,7 +97,7 @@ export interface MysqlStorageOptions extends MysqlNames {
 }
 
 /** Storage in MySQL or MariaDB, with the calls that maintain it. */
-export interface MysqlStorage extends Required<Storage> {
+export interface MysqlStorage extends CompleteStorage {
   /** The registered clients, which can be saved and deleted here. */
   readonly clients: ClientRegistry;
   /**
@@ -150,5 +151,5 @@ export function mysqlStorage(options: MysqlStorageOptions): MysqlStorage {
     },
     deleteExpired: (now = clock()) => deleteExpired(query, now),
   };
-  return withRisks(storage, () => risks);
+  return withRisks(withSteps(storage, { redeem: mysqlRedeem(query) }), () => risks);
 }

@@ -6,17 +6,13 @@ import type {
   AccessTokenStore,
   AuthorizationCodeStore,
   RefreshTokenStore,
+  StepsAtOnce,
   StoredAccessToken,
 } from "../../storage/port";
-import { readToken, tokenValues } from "../rows";
+import { codeValues, readToken, refreshValues, tokenValues } from "../rows";
 import type { TableName } from "../table-names";
 import { inserted, type Query, type Row } from "./database";
 import type { Tables } from "./tables";
-
-/** The values of a refresh token. */
-function refreshRow(token: RefreshToken): [string, string, number] {
-  return tokenValues({ ...token, used: undefined, use: undefined });
-}
 
 function insertInto(table: string): string {
   return `INSERT INTO ${table} (digest, record, expires_at) VALUES (?, ?, ?)`;
@@ -79,7 +75,7 @@ async function findToken(
 interface Spending {
   readonly places: readonly Place[];
   readonly from: TokenHandle;
-  readonly to?: RefreshToken;
+  readonly to?: RefreshToken | undefined;
   readonly use?: RefreshTokenUse | undefined;
   readonly now: EpochSeconds;
 }
@@ -93,7 +89,7 @@ function spend(
   { places, from, to, use, now }: Spending,
 ): Promise<"inserted" | "taken" | "nothing"> {
   const how = use === undefined ? "" : JSON.stringify(use);
-  const next = to ? refreshRow(to) : (["", "", 0] as const);
+  const next = to ? refreshValues(to) : (["", "", 0] as const);
   const insertion = query(
     (tables) => `INSERT INTO ${tables.spent_tokens}
       (digest, expires_at, authorization_id, used_at, record, next_digest, next_record, next_expires_at, turn)
@@ -113,21 +109,30 @@ function isSpent({ spent }: Row): boolean {
   return Number(spent) !== 0;
 }
 
+/**
+ * `atOnce.redeem`: the mark of a code carries the first refresh token, as that of a refresh token carries the next one. @rfc 6749 §4.1.2
+ */
+export function mysqlRedeem(query: Query): Required<StepsAtOnce>["redeem"] {
+  return async ({ code: from, refreshToken: to, accessToken }, now) => {
+    // a moment earlier, as the port allows: losers leave one that nobody knows
+    if (accessToken) await query(({ access_tokens: table }) => insertInto(table), tokenValues(accessToken));
+    const outcome = await spend(query, { places: codes, from, to, now });
+    return outcome === "inserted" ? "consumed" : "not-consumed";
+  };
+}
+
 /** Authorization codes. `deleteExpired` removes expired codes and their marks. @rfc 6749 §4.1.2 */
 export function mysqlAuthorizationCodes(query: Query): AuthorizationCodeStore {
+  const redeem = mysqlRedeem(query);
   return {
     async create(code) {
-      const row = tokenValues({ ...code, consumed: undefined });
-      await query(({ authorization_codes: table }) => insertInto(table), row);
+      await query(({ authorization_codes: table }) => insertInto(table), codeValues(code));
     },
     async find({ digest }, now) {
       const row = await findToken(query, { places: codes, digest, now });
       return row && ({ ...readToken(row), consumed: isSpent(row) } as AuthorizationCode);
     },
-    async consume(from, now) {
-      const outcome = await spend(query, { places: codes, from, now });
-      return outcome === "inserted" ? "consumed" : "not-consumed";
-    },
+    consume: (code, now) => redeem({ code }, now),
   };
 }
 
@@ -135,7 +140,7 @@ export function mysqlAuthorizationCodes(query: Query): AuthorizationCodeStore {
 export function mysqlRefreshTokens(query: Query): RefreshTokenStore {
   return {
     async create(token) {
-      await query(({ refresh_tokens: table }) => insertInto(table), refreshRow(token));
+      await query(({ refresh_tokens: table }) => insertInto(table), refreshValues(token));
     },
     async find({ digest }, now) {
       const row = await findToken(query, { places: refreshTokens, digest, now });

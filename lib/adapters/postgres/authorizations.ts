@@ -1,5 +1,5 @@
 /** Authorizations and end marks in PostgreSQL. RFC 6749 §1.3, 7009 §2.1. */
-import { type Authorization, narrowed } from "../../protocol/authorization";
+import { type Authorization, type AuthorizationCode, narrowed } from "../../protocol/authorization";
 import type { EndMark } from "../../protocol/end-mark";
 import type { EpochSeconds } from "../../protocol/time";
 import type {
@@ -8,8 +8,9 @@ import type {
   AuthorizationStore,
   EndMarkStore,
   ListedAuthorization,
+  StepsAtOnce,
 } from "../../storage/port";
-import { readAuthorization, readListed, recordOf, surplusIn } from "../rows";
+import { codeValues, readAuthorization, readListed, recordOf, surplusIn } from "../rows";
 import { ofKey, type Query } from "./database";
 import type { Tables } from "./tables";
 
@@ -72,24 +73,39 @@ async function changeAll(
 /** Not read as JSON: the host's texts in it may have what a database refuses. A quote inside a text is escaped, so this is a key. */
 const createdAtOf = `substring(record from '"createdAt":([0-9]+)')::bigint`;
 
+/** A new authorization, and its code if that is stored in the same statement. */
+interface Creation {
+  readonly authorization: Authorization;
+  readonly code?: AuthorizationCode;
+  readonly now: EpochSeconds;
+}
+
 /** The statement does not see its own row: what it finds are the others beyond those that may stay. */
-async function create(
-  query: Query,
-  { authorization, now }: { authorization: Authorization; now: EpochSeconds },
-): Promise<void> {
+async function create(query: Query, { authorization, code, now }: Creation): Promise<void> {
   const { authorizationId, subject, clientId, apiId, revoked, expiresAt, context } = authorization;
   const contextKey = context?.key ?? "";
   const surplus = await query(
-    ({ authorizations }) => `WITH created AS (
+    ({ authorizations, authorization_codes: codes }) => `WITH created AS (
       INSERT INTO ${authorizations}
       (subject, client_id, api_id, context_key, authorization_id, record, revoked, last_used_at, expires_at)
       VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8)
-    ), living AS MATERIALIZED (
+    ), ${code ? `coded AS (INSERT INTO ${codes} (digest, record, expires_at) VALUES ($10, $11, $12)), ` : ""}living AS MATERIALIZED (
       SELECT authorization_id, record, expires_at, last_used_at FROM ${authorizations}
       WHERE ${ofKey} AND context_key = $4 AND NOT revoked AND expires_at > $9 ORDER BY ${indexOrder}
     )
     ${surplusIn("living", createdAtOf)}`,
-    [subject, clientId, apiId, contextKey, authorizationId, recordOf(authorization), revoked, expiresAt, now],
+    [
+      subject,
+      clientId,
+      apiId,
+      contextKey,
+      authorizationId,
+      recordOf(authorization),
+      revoked,
+      expiresAt,
+      now,
+      ...(code ? codeValues(code) : []),
+    ],
   );
   if (surplus.length === 0) return;
   // a separate statement, because not every engine changes one table twice in one
@@ -150,6 +166,11 @@ async function narrowAll(
 }
 
 const ofBatch = "authorization_id IN (SELECT authorization_id FROM batch)";
+
+/** `atOnce.approve` in one statement. @rfc 6749 §4.1.2 */
+export function postgresApprove(query: Query): Required<StepsAtOnce>["approve"] {
+  return (step, now) => create(query, { ...step, now });
+}
 
 /** Authorizations: one row each. `deleteExpired` removes expired ones. @rfc 6749 §1.3 */
 export function postgresAuthorizations(query: Query): AuthorizationStore {

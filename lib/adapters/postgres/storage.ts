@@ -1,10 +1,11 @@
 /** Storage in PostgreSQL 13 or newer, for any number of processes. RFC 6749 §10.5. */
 import { mistakesOf } from "../../protocol/mistake";
 import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
-import type { ClientRegistry, Storage } from "../../storage/port";
+import type { ClientRegistry, CompleteStorage } from "../../storage/port";
 import { type Risk, warningsOf, withRisks } from "../../storage/risks";
+import { withSteps } from "../../storage/steps";
 import type { TableName } from "../table-names";
-import { postgresAuthorizations, postgresEndMarks } from "./authorizations";
+import { postgresApprove, postgresAuthorizations, postgresEndMarks } from "./authorizations";
 import {
   postgresAssertions,
   postgresClients,
@@ -15,7 +16,12 @@ import { postgresConsents } from "./consents";
 import { openDatabase, type PostgresPool, type Query } from "./database";
 import { migrate, risksOfServer } from "./schema";
 import { checkNames, type PostgresNames } from "./tables";
-import { postgresAccessTokens, postgresAuthorizationCodes, postgresRefreshTokens } from "./tokens";
+import {
+  postgresAccessTokens,
+  postgresAuthorizationCodes,
+  postgresRedeem,
+  postgresRefreshTokens,
+} from "./tokens";
 
 const batchRows = 1_000;
 
@@ -94,7 +100,7 @@ export interface PostgresStorageOptions extends PostgresNames {
 }
 
 /** Storage in PostgreSQL, with the calls that maintain it. */
-export interface PostgresStorage extends Required<Storage> {
+export interface PostgresStorage extends CompleteStorage {
   /** The registered clients, which can be saved and deleted here. */
   readonly clients: ClientRegistry;
   /**
@@ -148,5 +154,6 @@ export function postgresStorage(options: PostgresStorageOptions): PostgresStorag
     },
     deleteExpired: (now = clock()) => deleteExpired(query, now),
   };
-  return withRisks(storage, () => risks);
+  const steps = { approve: postgresApprove(query), redeem: postgresRedeem(query) };
+  return withRisks(withSteps(storage, steps), () => risks);
 }

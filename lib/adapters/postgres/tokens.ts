@@ -6,9 +6,10 @@ import type {
   AccessTokenStore,
   AuthorizationCodeStore,
   RefreshTokenStore,
+  StepsAtOnce,
   StoredAccessToken,
 } from "../../storage/port";
-import { readToken, tokenValues } from "../rows";
+import { codeValues, readToken, refreshValues, tokenValues } from "../rows";
 import type { PostgresRow, Query } from "./database";
 import type { Tables } from "./tables";
 
@@ -38,6 +39,12 @@ function spend(table: string, { spent_tokens: spent, authorizations }: Tables): 
     )`;
 }
 
+/** The step that stores a token for the winner. Its values end with the one of this number. */
+function insertForWinner(table: string, at: number): string {
+  return `INSERT INTO ${table} (digest, record, expires_at)
+    SELECT $${at - 2}::text, $${at - 1}::text, $${at}::bigint FROM won RETURNING digest`;
+}
+
 /** The values of `spend`. */
 function spending(
   { digest, authorizationId }: TokenHandle,
@@ -50,12 +57,31 @@ function readUse({ use }: PostgresRow): { readonly use?: RefreshTokenUse } {
   return use ? { use: JSON.parse(use as string) as RefreshTokenUse } : {};
 }
 
+/** `atOnce.redeem` in one statement: what a code pays for is inserted only if its mark was new. @rfc 6749 §4.1.2 */
+export function postgresRedeem(query: Query): Required<StepsAtOnce>["redeem"] {
+  return async ({ code, refreshToken, accessToken }, now) => {
+    const paid = [
+      { table: "refresh_tokens", row: refreshToken && refreshValues(refreshToken) },
+      { table: "access_tokens", row: accessToken && tokenValues(accessToken) },
+    ] as const;
+    const values = [...spending(code, { now })];
+    const inserts = paid.flatMap(({ table, row }) => (row ? [{ table, at: values.push(...row) }] : []));
+    const rows = await query(
+      (tables) => `${spend(tables.authorization_codes, tables)}
+        ${inserts.map(({ table, at }) => `, ${table} AS (${insertForWinner(tables[table], at)})`).join("")}
+        SELECT 1 FROM won`,
+      values,
+    );
+    return rows.length === 1 ? "consumed" : "not-consumed";
+  };
+}
+
 /** Authorization codes. `deleteExpired` removes expired codes and their marks. @rfc 6749 §4.1.2 */
 export function postgresAuthorizationCodes(query: Query): AuthorizationCodeStore {
+  const redeem = postgresRedeem(query);
   return {
     async create(code) {
-      const row = tokenValues({ ...code, consumed: undefined });
-      await query(({ authorization_codes: codes }) => insertInto(codes), row);
+      await query(({ authorization_codes: codes }) => insertInto(codes), codeValues(code));
     },
     async find({ digest }, now) {
       const [row] = await query(
@@ -64,13 +90,7 @@ export function postgresAuthorizationCodes(query: Query): AuthorizationCodeStore
       );
       return row && ({ ...readToken(row), consumed: row["spent"] } as AuthorizationCode);
     },
-    async consume(handle, now) {
-      const rows = await query(
-        (tables) => `${spend(tables.authorization_codes, tables)} SELECT 1 FROM won`,
-        spending(handle, { now }),
-      );
-      return rows.length === 1 ? "consumed" : "not-consumed";
-    },
+    consume: (code, now) => redeem({ code }, now),
   };
 }
 
@@ -84,16 +104,13 @@ export function postgresRefreshTokens(query: Query): RefreshTokenStore {
   return {
     find,
     async create(token) {
-      const row = tokenValues({ ...token, used: undefined, use: undefined });
-      await query(({ refresh_tokens: tokens }) => insertInto(tokens), row);
+      await query(({ refresh_tokens: tokens }) => insertInto(tokens), refreshValues(token));
     },
     // one statement, so both happen or neither: the successor is inserted only if the mark was new
     async rotate({ from, to, use }, now) {
       const rows = await query(
-        (tables) => `${spend(tables.refresh_tokens, tables)}
-        INSERT INTO ${tables.refresh_tokens} (digest, record, expires_at)
-        SELECT $5::text, $6::text, $7::bigint FROM won RETURNING digest`,
-        [...spending(from, { now, use }), ...tokenValues({ ...to, used: undefined, use: undefined })],
+        (tables) => `${spend(tables.refresh_tokens, tables)} ${insertForWinner(tables.refresh_tokens, 7)}`,
+        [...spending(from, { now, use }), ...refreshValues(to)],
       );
       if (rows.length === 1) return "rotated";
       // only a statement that begins now is sure to see what the winner has stored, and only one that writes waits for a standby

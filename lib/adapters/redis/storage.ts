@@ -1,7 +1,8 @@
 /** Storage in Redis 6.2 or newer, one server or a cluster, for any number of processes. RFC 6749 §10.5. */
 import { mistakesOf } from "../../protocol/mistake";
-import type { ClientRegistry, Storage } from "../../storage/port";
+import type { ClientRegistry, CompleteStorage } from "../../storage/port";
 import { warningsOf, withRisks } from "../../storage/risks";
+import { withSteps } from "../../storage/steps";
 import { redisAuthorizations, redisEndMarks } from "./authorizations";
 import { isCluster, isIoRedisCluster, isRedisClient, type RedisClient, type Send, serversOf } from "./client";
 import { redisAssertions, redisClients, redisParkedRequests, redisRegistrations } from "./clients";
@@ -9,7 +10,7 @@ import { redisConsents } from "./consents";
 import { checkingServers, type ServerCheck, serverCheck } from "./eviction";
 import { isDuplicable, replicatedSend } from "./replication";
 import { retrying } from "./retrying";
-import { redisAccessTokens, redisAuthorizationCodes, redisRefreshTokens } from "./tokens";
+import { redisAccessTokens, redisAuthorizationCodes, redisRedeem, redisRefreshTokens } from "./tokens";
 
 /** The options of `redisStorage`. */
 export interface RedisStorageOptions {
@@ -35,7 +36,7 @@ export interface RedisStorageOptions {
 }
 
 /** Storage in Redis. */
-export interface RedisStorage extends Required<Storage> {
+export interface RedisStorage extends CompleteStorage {
   /** The registered clients, which can be saved, listed and deleted here. */
   readonly clients: ClientRegistry;
   /**
@@ -110,5 +111,5 @@ export function redisStorage(options: RedisStorageOptions): RedisStorage {
       return warningsOf(check.risks());
     },
   };
-  return withRisks(storage, check.risks);
+  return withRisks(withSteps(storage, { redeem: redisRedeem(store) }), check.risks);
 }

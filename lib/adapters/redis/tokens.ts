@@ -6,6 +6,7 @@ import type {
   AccessTokenStore,
   AuthorizationCodeStore,
   RefreshTokenStore,
+  StepsAtOnce,
   StoredAccessToken,
 } from "../../storage/port";
 import { misread, numberOf, textOf } from "./answers";
@@ -22,11 +23,20 @@ import {
   writeRecord,
 } from "./records";
 
-/** Spends a code. KEYS: the code, its authorization. ARGV: now, the last use. Returns 1 for the winner, 0 for all others. */
-const spendScript = `${readLiving("0")}
+/**
+ * Spends a code, and stores what it pays for. KEYS: the code, its authorization. ARGV: now, the last use. Returns 1 for the winner, 0 for all
+ * others.
+ */
+const spending = (stored: string): string => `${readLiving("0")}
 if string.sub(value, 1, 1) ~= "0" then return 0 end
-redis.call("SETRANGE", KEYS[1], 0, "1")${noteLastUse}
+redis.call("SETRANGE", KEYS[1], 0, "1")${stored}${noteLastUse}
 return 1`;
+
+const consumeScript = spending("");
+
+/** The third of the KEYS is the refresh token, and two more of ARGV are its value and when to remove it. */
+const redeemScript = spending(`
+redis.call("SET", KEYS[3], ARGV[3], "EXAT", ARGV[4])`);
 
 /**
  * Rotates a refresh token. KEYS: the token, its authorization, its successor. ARGV: now, the last use, the successor's value, when
@@ -54,14 +64,41 @@ function rotationIn(answer: unknown, now: EpochSeconds): "rotated" | "not-rotate
   return readRecord<RefreshToken>(told, now)?.record.use ?? "not-rotated";
 }
 
+/** The keys of an authorization's codes and refresh tokens. They are in one slot. */
+function keyIn(prefix: string, kind: "code" | "refresh") {
+  return ({ authorizationId, digest }: TokenHandle): string =>
+    `${authorizationKey(prefix, authorizationId)}:${kind}:${digest}`;
+}
+
+/** What stands for a refresh token in a script: its value, and when to remove it. */
+function storing({ used, ...token }: RefreshToken): readonly [string, EpochSeconds] {
+  return [writeRecord({ flag: used, record: token }), forgetAt(token)];
+}
+
+/** `atOnce.redeem`, with the access token ahead of the script: it is in another slot. @rfc 6749 §4.1.2 */
+export function redisRedeem(options: RedisStoreOptions): Required<StepsAtOnce>["redeem"] {
+  const { prefix, sendReplicated } = options;
+  const accessTokens = redisAccessTokens(options);
+  return async ({ code, refreshToken, accessToken }, now) => {
+    if (accessToken) await accessTokens.create(accessToken, now);
+    const refreshKeys = refreshToken ? [keyIn(prefix, "refresh")(refreshToken)] : [];
+    const keys = [
+      keyIn(prefix, "code")(code),
+      authorizationKey(prefix, code.authorizationId),
+      ...refreshKeys,
+    ] as const;
+    const args = [now, lastUse(now), ...(refreshToken ? storing(refreshToken) : [])];
+    const script = refreshToken ? redeemScript : consumeScript;
+    const won = await runScript(sendReplicated, { script, keys, args });
+    return numberOf(won) === 1 ? "consumed" : "not-consumed";
+  };
+}
+
 /** Authorization codes: one key each. Redis removes expired ones. @rfc 6749 §4.1.2 */
-export function redisAuthorizationCodes({
-  prefix,
-  send,
-  sendReplicated,
-}: RedisStoreOptions): AuthorizationCodeStore {
-  const keyOf = ({ authorizationId, digest }: TokenHandle): string =>
-    `${authorizationKey(prefix, authorizationId)}:code:${digest}`;
+export function redisAuthorizationCodes(options: RedisStoreOptions): AuthorizationCodeStore {
+  const { prefix, send } = options;
+  const keyOf = keyIn(prefix, "code");
+  const redeem = redisRedeem(options);
   return {
     async create({ consumed, ...code }) {
       const key = keyOf(code);
@@ -72,18 +109,13 @@ export function redisAuthorizationCodes({
       const found = readRecord<AuthorizationCode>(await send(key, ["GET", key]), now);
       return found && { ...found.record, consumed: found.flag };
     },
-    async consume(handle, now) {
-      const keys = [keyOf(handle), authorizationKey(prefix, handle.authorizationId)] as const;
-      const won = await runScript(sendReplicated, { script: spendScript, keys, args: [now, lastUse(now)] });
-      return numberOf(won) === 1 ? "consumed" : "not-consumed";
-    },
+    consume: (code, now) => redeem({ code }, now),
   };
 }
 
 /** Refresh tokens: one key each. Rotating is one script with two keys of one slot. Redis removes expired ones. @rfc 9700 §4.14.2 */
 export function redisRefreshTokens({ prefix, send, sendReplicated }: RedisStoreOptions): RefreshTokenStore {
-  const keyOf = ({ authorizationId, digest }: TokenHandle): string =>
-    `${authorizationKey(prefix, authorizationId)}:refresh:${digest}`;
+  const keyOf = keyIn(prefix, "refresh");
   return {
     async create({ used, ...token }) {
       const key = keyOf(token);
@@ -94,10 +126,9 @@ export function redisRefreshTokens({ prefix, send, sendReplicated }: RedisStoreO
       const found = readRecord<RefreshToken>(await send(key, ["GET", key]), now);
       return found && { ...found.record, used: found.flag };
     },
-    async rotate({ from, to: { used, ...to }, use }, now) {
+    async rotate({ from, to, use }, now) {
       const keys = [keyOf(from), authorizationKey(prefix, from.authorizationId), keyOf(to)] as const;
-      const successor = [writeRecord({ flag: used, record: to }), forgetAt(to)];
-      const args = [now, lastUse(now), ...successor, ...(use ? [JSON.stringify(use)] : [])];
+      const args = [now, lastUse(now), ...storing(to), ...(use ? [JSON.stringify(use)] : [])];
       return rotationIn(await runScript(sendReplicated, { script: rotateScript, keys, args }), now);
     },
   };

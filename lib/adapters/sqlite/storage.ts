@@ -1,7 +1,7 @@
 /** Storage in one SQLite file, for one machine and the processes on it. RFC 6749 §10.5. */
 import { mistakesOf } from "../../protocol/mistake";
 import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
-import type { ClientRegistry, Storage } from "../../storage/port";
+import type { ClientRegistry, CompleteStorage } from "../../storage/port";
 import { sqliteAuthorizations, sqliteEndMarks } from "./authorizations";
 import { sqliteAssertions, sqliteClients, sqliteParkedRequests, sqliteRegistrations } from "./clients";
 import { openFile, type OwnHandle, type SqliteHandle } from "./connection";
@@ -89,7 +89,7 @@ export interface SqliteOpened {
 export type SqliteStorageOptions = SqliteFile | SqliteOpened;
 
 /** Storage in SQLite, with the calls that maintain it. */
-export interface SqliteStorage extends Required<Storage> {
+export interface SqliteStorage extends CompleteStorage {
   /** The registered clients, which can be saved and deleted here. */
   readonly clients: ClientRegistry;
   /**

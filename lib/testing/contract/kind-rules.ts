@@ -1,7 +1,7 @@
 /** What holds for every kind of record: it is found as it was stored, by its own key, until its end, and replaced as a whole. RFC 6749 §10.5. */
 import * as kinds from "./kinds";
 import type { Kind } from "./kinds";
-import { assertNothing, assertRecord, ofParkedRequests, type Rules, type RuleSubject } from "./rule";
+import { assertNothing, assertRecord, ofOptional, type Rules, type RuleSubject } from "./rule";
 
 /** Hundred days, in seconds. */
 export const life = 8_640_000;
@@ -122,5 +122,5 @@ export const kindRules: readonly Rules[] = [
   rulesOf(kinds.accessTokens),
   rulesOf(kinds.endMarks),
   rulesOf(kinds.registrations),
-  ofParkedRequests(rulesOf(kinds.parkedRequests)),
+  ofOptional("parkedRequests", rulesOf(kinds.parkedRequests)),
 ];

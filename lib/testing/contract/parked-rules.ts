@@ -3,14 +3,7 @@ import type { EpochSeconds } from "../../protocol/time";
 import type { ParkedRequest } from "../../storage/client-ports";
 import { plenty } from "./kinds";
 import { newDeviceRequest, newId, newParkedRequest, otherIds } from "./records";
-import {
-  assertNothing,
-  assertRecord,
-  assertSame,
-  ofParkedRequests,
-  parkedRequestsOf,
-  type Rules,
-} from "./rule";
+import { assertNothing, assertRecord, assertSame, ofOptional, parkedRequestsOf, type Rules } from "./rule";
 import { endedRule, isWon, onceRule, onlyRule, raceRules, type SingleUse } from "./single-use-rules";
 
 /** Each call is another answer to a pushed request. All of them must agree on the one that has won. */
@@ -145,7 +138,7 @@ const limitRules: Rules = {
 };
 
 /** The rules of requests that wait for a person or were answered by one. @rfc 8628 §3.3, §5.1, 9126 §4 */
-export const parkedRules: Rules = ofParkedRequests({
+export const parkedRules: Rules = ofOptional("parkedRequests", {
   ...onceRule(park),
   ...raceRules(park),
   ...pushedRules,

@@ -31,17 +31,21 @@ export type Rule = (subject: RuleSubject) => Promise<void>;
 /** Duties by what they say. */
 export type Rules = Readonly<Record<string, Rule>>;
 
-/** The port that a storage may leave out. Its rules are `ofParkedRequests`. */
+/** A port that a storage may leave out. Its rules are `ofOptional`. */
 export function parkedRequestsOf({ parkedRequests }: Storage): ParkedRequestStore {
   if (parkedRequests) return parkedRequests;
   return fail("storage has parkedRequests, and its peer has none");
 }
 
-/** The same rules for a port that a storage may leave out: one without it keeps them, and their names say so. */
-export function ofParkedRequests(rules: Rules): Rules {
+/** The same rules for a port, or a method of one, that a storage may leave out: one without it keeps them, and their names say so. */
+export function ofOptional(part: "parkedRequests" | "atOnce.approve" | "atOnce.redeem", rules: Rules): Rules {
+  const partOf = (storage: Storage): unknown =>
+    part.split(".").reduce<unknown>((from, name) => Reflect.get(Object(from), name), storage);
   const optional = Object.entries(rules).map(([name, rule]): [string, Rule] => [
-    `${name} (or the storage has no parkedRequests)`,
-    async (subject) => subject.storage.parkedRequests && rule(subject),
+    `${name} (or the storage has no ${part})`,
+    async (subject) => {
+      if (partOf(subject.storage)) await rule(subject);
+    },
   ]);
   return Object.fromEntries(optional);
 }

@@ -2,6 +2,7 @@
 import type { Client } from "../../protocol/client";
 import type { EpochSeconds } from "../../protocol/time";
 import type { Storage } from "../../storage/port";
+import { atOnceRules } from "./at-once-rules";
 import { authorizationRules } from "./authorization-rules";
 import { clientRules } from "./client-rules";
 import { consentRules } from "./consent-rules";
@@ -43,6 +44,7 @@ export interface StorageContractOptions {
 const rules: readonly Rules[] = [
   ...kindRules,
   ...singleUseRules,
+  ...atOnceRules,
   parkedRules,
   ...selectionRules,
   endingRules,
@@ -73,6 +75,17 @@ function callsOfClients(
       "parkedRequests.close": () =>
         parkedRequests.close({ key: newDigest(), as: "approved", by: newId() }, now),
     }),
+  };
+}
+
+/** Those of the steps, where the storage has them. */
+function callsAtOnce({ atOnce }: Storage, now: EpochSeconds): Calls {
+  const [authorization, code, accessToken] = [newAuthorization(now), newCode(now), newAccessToken(now)];
+  const { authorizationId } = code;
+  const paid = { refreshToken: newRefreshToken(now, { authorizationId }), accessToken };
+  return {
+    ...(atOnce?.approve && { "atOnce.approve": async () => atOnce.approve?.({ authorization, code }, now) }),
+    ...(atOnce?.redeem && { "atOnce.redeem": async () => atOnce.redeem?.({ code, ...paid }, now) }),
   };
 }
 
@@ -112,6 +125,7 @@ export function everyCall(storage: Storage, now: EpochSeconds): Calls {
     "endMarks.find": () => endMarks.find([endMark.key], now),
     "endMarks.save": () => endMarks.save(endMark, now),
     ...callsOfClients(storage, now),
+    ...callsAtOnce(storage, now),
   };
 }
 

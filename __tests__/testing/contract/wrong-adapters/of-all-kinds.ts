@@ -1,6 +1,6 @@
 /** Mistakes that can be made with every kind of record. */
-import type { Authorization, Consent, ConsentKey, EndMark, EpochSeconds, Storage } from "../../../../lib";
-import { consentId, isLive, isSelected, keyOf, live, notRevoked } from "./table-storage";
+import type { Authorization, Consent, ConsentKey, EndMark, EpochSeconds } from "../../../../lib";
+import { consentId, isLive, isSelected, keyOf, live, notRevoked, type TableStorage } from "./table-storage";
 import {
   cachingFind,
   finding,
@@ -211,7 +211,7 @@ type Store = (record: object, ...rest: readonly unknown[]) => Promise<void>;
 
 function shortColumn<Port extends Ports>(
   port: Port,
-  { method, caughtBy }: { method: string & keyof Required<Storage>[Port]; caughtBy: string },
+  { method, caughtBy }: { method: string & keyof TableStorage[Port]; caughtBy: string },
 ): WrongAdapter {
   return wrong(port, {
     mistake: `${method} rejects records of more than 2,000 characters`,
@@ -222,7 +222,7 @@ function shortColumn<Port extends Ports>(
         if (JSON.stringify(record).length > 2_000) throw new Error("value too long for type varchar(2000)");
         return store(record, ...rest);
       };
-      return { [method]: checked } as Partial<Required<Storage>[Port]>;
+      return { [method]: checked } as Partial<TableStorage[Port]>;
     },
   });
 }
@@ -463,7 +463,7 @@ const sharedMistakes: readonly WrongAdapter[] = [
 /** A failure that becomes an answer. */
 function swallowing<Port extends Ports>(
   port: Port,
-  { method, answer }: { method: keyof Required<Storage>[Port] & string; answer: unknown },
+  { method, answer }: { method: keyof TableStorage[Port] & string; answer: unknown },
 ): WrongAdapter {
   return wrong(port, {
     mistake: `${method} answers ${JSON.stringify(answer) ?? "nothing"} when it fails`,
@@ -471,7 +471,7 @@ function swallowing<Port extends Ports>(
     change({ storage }) {
       const call = storage[port][method] as (...args: readonly unknown[]) => Promise<unknown>;
       const swallowed = (...args: readonly unknown[]): Promise<unknown> => call(...args).catch(() => answer);
-      return { [method]: swallowed } as unknown as Partial<Required<Storage>[Port]>;
+      return { [method]: swallowed } as unknown as Partial<TableStorage[Port]>;
     },
   });
 }
@@ -495,6 +495,8 @@ const swallowedFailures: readonly WrongAdapter[] = [
   swallowing("refreshTokens", { method: "create", answer: undefined }),
   swallowing("refreshTokens", { method: "find", answer: undefined }),
   swallowing("refreshTokens", { method: "rotate", answer: "not-rotated" }),
+  swallowing("atOnce", { method: "approve", answer: undefined }),
+  swallowing("atOnce", { method: "redeem", answer: "not-consumed" }),
   swallowing("accessTokens", { method: "create", answer: undefined }),
   swallowing("accessTokens", { method: "find", answer: undefined }),
   swallowing("accessTokens", { method: "revoke", answer: undefined }),

@@ -24,7 +24,7 @@ import { sameRecordAs } from "../../../../lib/clients/client-record";
 import { narrowed } from "../../../../lib/protocol/authorization";
 import { newClientEnd } from "../../../../lib/storage/end-marks";
 import { surplusOf } from "../../../../lib/storage/ending-order";
-import type { ClientRegistry } from "../../../../lib/storage/port";
+import type { ClientRegistry, CompleteStorage, StepsAtOnce } from "../../../../lib/storage/port";
 
 /** What all processes share. It keeps and gives copies, as every database does. */
 export interface Table<T> {
@@ -315,8 +315,36 @@ function tableClients({ clients, endMarks }: Database): ClientRegistry {
 /** A mark that ends everything of this client. */
 export const newEnd = (clientId: string): EndMark => newClientEnd(clientId, Math.floor(Date.now() / 1000));
 
+/** A storage that has everything. */
+export type TableStorage = CompleteStorage & { readonly atOnce: Required<StepsAtOnce> };
+
 /** The right adapter, as one process has it. */
-export function tableStorage(database: Database): Required<Storage> {
+export function tableStorage(database: Database): TableStorage {
+  const storage = tablePorts(database);
+  return {
+    ...storage,
+    atOnce: {
+      of: storage,
+      async approve({ authorization, code }, now) {
+        // in the round trip of the authorization, which it cannot be without
+        database.authorizationCodes.setAlong(code.digest, code);
+        await storage.authorizations.create(authorization, now);
+      },
+      async redeem({ code: { digest, authorizationId }, refreshToken, accessToken }, now) {
+        const won = await database.authorizationCodes.update(digest, (code) => {
+          if (code.consumed || !isLive(now)(code)) return undefined;
+          if (refreshToken) database.refreshTokens.setAlong(refreshToken.digest, refreshToken);
+          if (accessToken) database.accessTokens.setAlong(accessToken.digest, accessToken);
+          database.authorizations.updateAlong(authorizationId, (record) => ({ ...record, lastUsedAt: now }));
+          return { ...code, consumed: true };
+        });
+        return won ? "consumed" : "not-consumed";
+      },
+    },
+  };
+}
+
+function tablePorts(database: Database): CompleteStorage {
   const { authorizations, authorizationCodes, refreshTokens, accessTokens, consents } = database;
   const { revokedAccessTokens, endMarks, usedAssertions, parkedRequests } = database;
   const use = <T extends { readonly authorizationId: string }>(used: T, now: EpochSeconds): T => {

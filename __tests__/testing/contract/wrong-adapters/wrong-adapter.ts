@@ -1,10 +1,10 @@
 /** How a mistake is planted in the right adapter. */
 import type { Consent, ConsentKey, EpochSeconds, Storage } from "../../../../lib";
-import { consentId, type Database, live, tableStorage } from "./table-storage";
+import { consentId, type Database, live, tableStorage, type TableStorage } from "./table-storage";
 
 /** What a mistake is made of: the right adapter of one process, and the tables behind it. */
 export interface Process {
-  readonly storage: Required<Storage>;
+  readonly storage: TableStorage;
   readonly database: Database;
 }
 
@@ -23,7 +23,7 @@ export type Ports = keyof Storage;
 interface Mistake<Port extends Ports> {
   readonly mistake: string;
   readonly caughtBy: readonly string[];
-  readonly change: (process: Process) => Partial<Required<Storage>[Port]>;
+  readonly change: (process: Process) => Partial<TableStorage[Port]>;
 }
 
 /** The right adapter with some methods of one port changed. */
@@ -54,7 +54,7 @@ export function planted<Port extends Ports>(
 }
 
 /** The ports that find one record. */
-type FindingPorts = Exclude<Ports, "clientAssertions">;
+type FindingPorts = Exclude<Ports, "clientAssertions" | "atOnce">;
 
 type AnyFind = (...args: readonly unknown[]) => Promise<object | undefined>;
 
@@ -76,7 +76,7 @@ export function finding(
         const found = await find(...args);
         return found && alter(found);
       };
-      return { find: altered } as Partial<Required<Storage>[typeof port]>;
+      return { find: altered } as Partial<TableStorage[typeof port]>;
     },
   });
 }
@@ -109,7 +109,7 @@ export function cachingFind(
         if (found) known.set(idOf(key), found);
         return found && live(give(found) as Consent, now as EpochSeconds);
       };
-      return { find: cached } as Partial<Required<Storage>[typeof port]>;
+      return { find: cached } as Partial<TableStorage[typeof port]>;
     },
   });
 }
