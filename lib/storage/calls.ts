@@ -90,7 +90,7 @@ export function timeLimited(storage: Storage): Storage {
   const steps = limitedSteps(storage);
   // each time: a host may replace a method at any time
   const get = (): StepsAtOnce | undefined => (steps && hasItsMethods(storage, steps) ? steps : undefined);
-  return steps ? Object.defineProperty(ports, "atOnce", { get, enumerable: true }) : ports;
+  return steps ? Object.defineProperty(ports, "atOnce", { get }) : ports;
 }
 
 function limitedPorts(storage: Storage): Storage {

@@ -91,23 +91,37 @@ const defects = [
   },
   {
     name: "code is spent before the tokens are stored",
-    file: "lib/grants/authorization-code.ts",
-    find: `  const [accessToken] = await allStored([
-    issueAccessToken(ports, { request, authorization, decided }),
-    refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),
+    file: "lib/storage/steps.ts",
+    find: `  await allStored([
+    accessToken && accessTokens.create(accessToken, now),
+    refreshToken && refreshTokens.create(refreshToken, now),
   ]);
-  checkAlive(ports, { request, decided });
-  // of any number of simultaneous requests exactly one wins; the tokens that the others stored are given to nobody
-  const outcome = await ports.storage.authorizationCodes.consume(code, request.now);
+  proceed();
+  return authorizationCodes.consume(code, now);
 `,
-    replace: `  checkAlive(ports, { request, decided });
-  const outcome = await ports.storage.authorizationCodes.consume(code, request.now);
-  const [accessToken] = await allStored([
-    issueAccessToken(ports, { request, authorization, decided }),
-    refreshToken && ports.storage.refreshTokens.create(refreshToken.record, request.now),
+    replace: `  proceed();
+  const outcome = await authorizationCodes.consume(code, now);
+  await allStored([
+    accessToken && accessTokens.create(accessToken, now),
+    refreshToken && refreshTokens.create(refreshToken, now),
   ]);
+  return outcome;
 `,
     tests: ["endpoints/token-storage-failures", "grants/authorization-code", "endpoints/token-remote-signer"],
+  },
+  {
+    name: "steps are taken although the host has another port",
+    file: "lib/storage/calls.ts",
+    find: "(steps && hasItsMethods(storage, steps) ? steps : undefined)",
+    replace: "steps",
+    tests: ["storage/steps"],
+  },
+  {
+    name: "a late approval in one step is not taken back",
+    file: "lib/storage/calls.ts",
+    find: '"atOnce.approve": ({ authorizations }, args)',
+    replace: '"atOnce.approved": ({ authorizations }, args)',
+    tests: ["storage/steps"],
   },
   {
     name: "loser of a race for a code revokes nothing",

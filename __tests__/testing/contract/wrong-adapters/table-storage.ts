@@ -25,6 +25,7 @@ import { narrowed } from "../../../../lib/protocol/authorization";
 import { newClientEnd } from "../../../../lib/storage/end-marks";
 import { surplusOf } from "../../../../lib/storage/ending-order";
 import type { ClientRegistry, CompleteStorage, StepsAtOnce } from "../../../../lib/storage/port";
+import { withSteps } from "../../../../lib/storage/steps";
 
 /** What all processes share. It keeps and gives copies, as every database does. */
 export interface Table<T> {
@@ -321,27 +322,23 @@ export type TableStorage = CompleteStorage & { readonly atOnce: Required<StepsAt
 /** The right adapter, as one process has it. */
 export function tableStorage(database: Database): TableStorage {
   const storage = tablePorts(database);
-  return {
-    ...storage,
-    atOnce: {
-      of: storage,
-      async approve({ authorization, code }, now) {
-        // in the round trip of the authorization, which it cannot be without
-        database.authorizationCodes.setAlong(code.digest, code);
-        await storage.authorizations.create(authorization, now);
-      },
-      async redeem({ code: { digest, authorizationId }, refreshToken, accessToken }, now) {
-        const won = await database.authorizationCodes.update(digest, (code) => {
-          if (code.consumed || !isLive(now)(code)) return undefined;
-          if (refreshToken) database.refreshTokens.setAlong(refreshToken.digest, refreshToken);
-          if (accessToken) database.accessTokens.setAlong(accessToken.digest, accessToken);
-          database.authorizations.updateAlong(authorizationId, (record) => ({ ...record, lastUsedAt: now }));
-          return { ...code, consumed: true };
-        });
-        return won ? "consumed" : "not-consumed";
-      },
+  return withSteps(storage, {
+    async approve({ authorization, code }, now) {
+      // in the round trip of the authorization, which it cannot be without
+      database.authorizationCodes.setAlong(code.digest, code);
+      await storage.authorizations.create(authorization, now);
     },
-  };
+    async redeem({ code: { digest, authorizationId }, refreshToken, accessToken }, now) {
+      const won = await database.authorizationCodes.update(digest, (code) => {
+        if (code.consumed || !isLive(now)(code)) return undefined;
+        if (refreshToken) database.refreshTokens.setAlong(refreshToken.digest, refreshToken);
+        if (accessToken) database.accessTokens.setAlong(accessToken.digest, accessToken);
+        database.authorizations.updateAlong(authorizationId, (record) => ({ ...record, lastUsedAt: now }));
+        return { ...code, consumed: true };
+      });
+      return won ? "consumed" : "not-consumed";
+    },
+  }) as TableStorage;
 }
 
 function tablePorts(database: Database): CompleteStorage {
