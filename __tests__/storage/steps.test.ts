@@ -103,6 +103,22 @@ describe("steps at once (RFC 6749 §4.1.2)", () => {
     expect(seen).toHaveLength(1);
   });
 
+  it.each([
+    ["nothing", {}],
+    ["no ports", { redeem: () => undefined }],
+    ["no function", { of: {}, approve: "approve" }],
+  ])("are refused at the start when they have %s", async (_, atOnce) => {
+    const { storage } = await opened();
+    expect(() => testHost({ storage: { ...storage, atOnce: atOnce as never } })).toThrow("storage.atOnce");
+  });
+
+  it("may be left out by undefined, all or one", async () => {
+    const { storage } = await opened();
+    expect(await written({ ...storage, atOnce: undefined })).toEqual(oneByOne);
+    const one = timeLimited({ ...storage, atOnce: { ...storage.atOnce, redeem: undefined } as never });
+    expect(Object.keys(one.atOnce ?? {})).toEqual(["approve", "of"]);
+  });
+
   it.each(["approve", "redeem"] as const)(
     "have a limit of time, and the error names the call: atOnce.%s",
     async (name) => {
@@ -120,9 +136,11 @@ describe("steps at once (RFC 6749 §4.1.2)", () => {
   it("leave nothing of a person whose approval was stored too late", async () => {
     const { storage, database } = await opened();
     const late = newLatch();
+    const stored: unknown[] = [];
     const approve: typeof storage.atOnce.approve = async (step, at) => {
       await late.opened;
       await storage.atOnce.approve(step, at);
+      stored.push(...(await database.authorizations.all()));
     };
     const { atOnce } = timeLimited({ ...storage, atOnce: { ...storage.atOnce, approve } });
     const authorization = newAuthorization(now);
@@ -130,6 +148,7 @@ describe("steps at once (RFC 6749 §4.1.2)", () => {
     await expect(atOnce?.approve?.(step, now)).rejects.toMatchObject(lateCall("atOnce.approve"));
     late.open();
     await everythingUnderWay();
+    expect(stored).toHaveLength(1);
     expect(await database.authorizations.all()).toEqual([]);
   });
 

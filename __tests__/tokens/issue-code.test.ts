@@ -1,4 +1,5 @@
 import { type AuthorizationContext, defaultLifetimes, memoryStorage } from "../../lib";
+import type { DeviceAnswering } from "../../lib/protocol/device";
 import type { Issuer } from "../../lib/protocol/issuer";
 import type { ProofKind } from "../../lib/protocol/authorization";
 import type { SelfDescription } from "../../lib/protocol/client";
@@ -20,10 +21,16 @@ interface Given {
   readonly selfDescription?: SelfDescription;
   readonly codeChallenge?: string;
   readonly context?: AuthorizationContext;
+  readonly device?: DeviceAnswering;
 }
 
 /** The records of Alice's approval as they are handed to storage. */
-async function storedFor({ selfDescription, codeChallenge, context }: Given): Promise<readonly unknown[]> {
+async function storedFor({
+  selfDescription,
+  codeChallenge,
+  context,
+  device,
+}: Given): Promise<readonly unknown[]> {
   const storage = memoryStorage({ clients: [] });
   const authorizations = jest.spyOn(storage.authorizations, "create");
   const codes = jest.spyOn(storage.authorizationCodes, "create");
@@ -32,7 +39,7 @@ async function storedFor({ selfDescription, codeChallenge, context }: Given): Pr
     { storage, randomToken: () => "R".repeat(43) },
     {
       authorizationId: id,
-      request: askedRequest({ client, codeChallenge }),
+      request: askedRequest({ client, codeChallenge, ...(device && { target: { device, source: "" } }) }),
       subject: "alice",
       facts: {},
       grantedScopes: ["orders:read"],
@@ -66,6 +73,15 @@ describe("the records of an authorization code (RFC 6749 §4.1.2)", () => {
     expiresAt: expect.any(Number),
     consumed: false,
   };
+
+  it("of a device are its authorization only: the device has its code already (RFC 8628 §3.5)", async () => {
+    const device = { userCode: "BCDF-GHJK", code: { authorizationId: id, digest }, expiresAt: now + 600 };
+    const expiresAt = now + 600 + issuer.api.accessTokenSeconds;
+    const records = await storedFor({ device });
+    expect(records).toEqual([expect.objectContaining({ authorizationId: id, subject: "alice" })]);
+    expect((records[0] as { expiresAt: number }).expiresAt).toBeGreaterThanOrEqual(expiresAt);
+  });
+
   const unregistered: { readonly clientAuthentication: ProofKind } = { clientAuthentication: "none" };
 
   it.each<[string, Given, ofAuthorization: object, ofCode: object]>([

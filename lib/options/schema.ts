@@ -219,6 +219,14 @@ const storagePorts = Object.fromEntries(
   storagePortNames.map((name) => [name, methods(Object.keys(storageMethods[name]), storageFixes[name])]),
 );
 
+const stepsAtOnce = {
+  type: "object",
+  required: ["of"],
+  properties: { of: { type: "object" }, approve: { isFunction: true }, redeem: { isFunction: true } },
+  description:
+    "Write { of, approve?, redeem? }, where of has the ports whose calls these are, or leave it out.",
+};
+
 const serverSchema = {
   $id: "server",
   type: "object",
@@ -234,7 +242,7 @@ const serverSchema = {
     storage: {
       type: "object",
       required: storagePortNames.filter((name) => name !== "parkedRequests"),
-      properties: storagePorts,
+      properties: { ...storagePorts, atOnce: stepsAtOnce },
       description: "Write a Storage, such as memoryStorage({ clients }).",
     },
     authMethods: {

@@ -74,7 +74,7 @@ function hasItsMethods(storage: Storage, { of }: StepsAtOnce): boolean {
 function limitedSteps(storage: Storage): StepsAtOnce | undefined {
   const { atOnce } = storage;
   if (!atOnce) return undefined;
-  const steps = ["approve", "redeem"].filter((method) => method in atOnce);
+  const steps = ["approve", "redeem"].filter((method) => Reflect.get(atOnce, method) !== undefined);
   const limitedStep = (method: string) => [method, limitedCall(storage, { portName: "atOnce", method })];
   return { ...(Object.fromEntries(steps.map(limitedStep)) as Omit<StepsAtOnce, "of">), of: atOnce.of };
 }

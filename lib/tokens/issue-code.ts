@@ -97,7 +97,8 @@ export function newAuthorization(authorizationId: string, allowed: AllowedAccess
 }
 
 /**
- * Stores the authorization and its code, and returns the code, which goes to the client and nowhere else. Of a device, which has its code already, only the authorization is stored.
+ * Stores the authorization and its code, and returns the code, which goes to the client and nowhere else. Of a device, which has its
+ * code already, only the authorization is stored.
  *
  * @throws whatever storage rejects with
  * @rfc 6749 §4.1.2
