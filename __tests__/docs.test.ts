@@ -76,7 +76,7 @@ describe("word budgets", () => {
     expect(read(page).trim().split(/\s+/).length).toBeLessThanOrEqual(words);
   });
 
-  it("are at most 52,013 words together", () => {
+  it("are at most 52,022 words together", () => {
     expect(budgets.reduce((sum, [, words]) => sum + words, 0)).toBeLessThanOrEqual(52_022);
   });
 });
