@@ -1,7 +1,6 @@
 /** A database server and the one that follows it, and the address at which hosts find the one that is the primary. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { Storage } from "../../lib";
-import type { ClientRegistry } from "../../lib/postgres";
+import type { ClientRegistry, CompleteStorage } from "../../lib/storage/port";
 import { clients } from "../../__tests__/hosts/clients";
 import type { TestHost } from "../../__tests__/hosts/host";
 import type { StoreServer } from "../../__tests__/servers/cluster-processes";
@@ -34,7 +33,7 @@ export interface Place {
 }
 
 /** Storage that tests can register clients in. */
-export type Writable = Required<Storage> & { readonly clients: ClientRegistry };
+export type Writable = CompleteStorage & { readonly clients: ClientRegistry };
 
 /** What tests do with the two, whatever database they are. */
 export interface Replicated extends Pair<Server> {
