@@ -1,6 +1,7 @@
 // A client repeats a refresh because its answer was lost, or because several of its tabs share a token. That costs no session where
 // the host allows it. The thief of a refresh token can repeat it too: they stay unnoticed for one cycle at most.
 import { type AuthServerOptions, memoryStorage, type Storage } from "../../lib";
+import { mysqlStorage } from "../../lib/mysql";
 import { postgresStorage } from "../../lib/postgres";
 import { redisStorage } from "../../lib/redis";
 import { sqliteStorage } from "../../lib/sqlite";
@@ -12,6 +13,7 @@ import { testHost, type TestHost } from "../hosts/host";
 import { obtainTokens } from "../browser/journey";
 import { newLatch } from "../storage/latch";
 import { type Answer, listen, type ListeningApp, sendTo } from "../hosts/listening";
+import { mariadb, startMariadb } from "../servers/mariadb-server";
 import { postgres, startPostgres } from "../servers/postgres-server";
 import { redis, redisClient, startRedis } from "../servers/redis-server";
 import { describeWith } from "../servers/server-process";
@@ -46,6 +48,16 @@ const engines: readonly Engine[] = [
     async open() {
       const server = await startPostgres(["synchronous_commit=off"]);
       const storage = postgresStorage({ pool: server.pool({ max: 16 }) });
+      await storage.migrate();
+      for (const client of everyClient) await storage.clients.save(client);
+      return { storage, close: () => server.close() };
+    },
+  },
+  {
+    ...mariadb,
+    async open() {
+      const server = await startMariadb();
+      const storage = mysqlStorage({ pool: server.pool({ connectionLimit: 16 }) });
       await storage.migrate();
       for (const client of everyClient) await storage.clients.save(client);
       return { storage, close: () => server.close() };

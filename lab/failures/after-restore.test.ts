@@ -1,6 +1,7 @@
 /** What docs/storage.md says to do after a restore, done to a store that holds things of before (RFC 7009 §2.1). */
 import { Redis } from "ioredis";
 import type { Storage } from "../../lib";
+import { mysqlStorage } from "../../lib/mysql";
 import { type ClientRegistry, postgresStorage } from "../../lib/postgres";
 import { redisStorage } from "../../lib/redis";
 import { sqliteStorage } from "../../lib/sqlite";
@@ -12,6 +13,7 @@ import {
   newRegistration,
 } from "../../lib/testing/contract/records";
 import { codeBelow, runWaitingBlock } from "../../__tests__/sources/doc-block";
+import { mariadb, startMariadb } from "../../__tests__/servers/mariadb-server";
 import { postgres, startPostgres } from "../../__tests__/servers/postgres-server";
 import { publicRecord } from "../../__tests__/records/records";
 import { redis, redisClient, startRedis } from "../../__tests__/servers/redis-server";
@@ -50,6 +52,16 @@ const engines: readonly Engine[] = [
         followPage: () => pool.query(statements),
         close: () => server.close(),
       };
+    },
+  },
+  {
+    ...mariadb,
+    async open() {
+      const server = await startMariadb();
+      const storage = mysqlStorage({ pool: server.pool() });
+      await storage.migrate();
+      const script = server.pool({ multipleStatements: true });
+      return { storage, followPage: () => script.query(statements), close: () => server.close() };
     },
   },
   {

@@ -1,9 +1,16 @@
 // The same model and the same random steps as over memory, with the real databases behind the router.
 import type { Pool } from "pg";
 import type { Client, Storage } from "../../lib";
+import { mysqlStorage } from "../../lib/mysql";
 import { postgresStorage } from "../../lib/postgres";
 import { redisStorage } from "../../lib/redis";
 import { sqliteStorage } from "../../lib/sqlite";
+import {
+  mariadb,
+  type MariadbPool,
+  type MariadbServer,
+  startMariadb,
+} from "../../__tests__/servers/mariadb-server";
 import { postgres, type PostgresServer, startPostgres } from "../../__tests__/servers/postgres-server";
 import { expectAgreement, type OpenedStorage } from "./protocol-property";
 import { clientRecords } from "./protocol-clients";
@@ -65,6 +72,33 @@ function postgresTests(): void {
 
   it("agrees with the server on every answer", async () => {
     const { taken } = await expectAgreement({ name: "PostgreSQL", open, sequences: 8 });
+    expect(taken).toBeGreaterThan(50);
+  });
+}
+
+describeWith(mariadb, { name: "the model of the protocol: MariaDB", tests: mariadbTests });
+
+function mariadbTests(): void {
+  let server: MariadbServer;
+  let pool: MariadbPool;
+
+  beforeAll(async () => {
+    server = await startMariadb();
+    pool = server.pool({ connectionLimit: 4 });
+  });
+  afterAll(() => server.close());
+
+  async function open(): Promise<OpenedStorage> {
+    sequence += 1;
+    const schema = `sequence_${sequence}`;
+    const storage = mysqlStorage({ pool, schema });
+    await storage.migrate();
+    const close = async (): Promise<void> => void (await pool.query(`DROP DATABASE ${schema}`));
+    return { storage: await filled(storage), close };
+  }
+
+  it("agrees with the server on every answer", async () => {
+    const { taken } = await expectAgreement({ name: "MariaDB", open, sequences: 8 });
     expect(taken).toBeGreaterThan(50);
   });
 }
