@@ -46,7 +46,7 @@ export function cutting(link: CutProxy): {
   return {
     arm: () => void (isArmed = true),
     beforeCall(name) {
-      if (!isArmed || !/\.(consume|rotate|revoke)$/.test(name)) return;
+      if (!isArmed || !/\.(consume|redeem|rotate|revoke)$/.test(name)) return;
       isArmed = false;
       link.freeze();
     },

@@ -150,8 +150,10 @@ export interface Bed {
   readonly calls: string[];
   /** Told of every call of `serial` before it is sent. */
   onCall: (index: number) => void;
-  /** A host whose storage calls go one after the other, so that the next bytes are those of the next call. */
+  /** A host whose storage calls go one after the other, so that the next bytes are those of the next call. None of them is a step at once. */
   readonly serial: TestHost;
+  /** The same with steps at once. */
+  readonly stepping: TestHost;
   readonly host: TestHost;
   /** Told of every call of `host` before it is sent. */
   beforeCall: (name: string) => void;
@@ -203,18 +205,21 @@ async function newBed(database: Database): Promise<Bed> {
   for (const client of Object.values(clients))
     await patient.storage.clients.save({ ...client, trusted: true });
   const calls: string[] = [];
+  const inTurn = (storage: Storage): TestHost =>
+    newHost(
+      oneAfterTheOther(storage, (name) => {
+        bed.onCall(calls.length);
+        calls.push(name);
+      }),
+    );
   const bed: Bed = {
     database,
     server,
     proxy,
     calls,
     onCall: () => undefined,
-    serial: newHost(
-      oneAfterTheOther(patient.storage, (name) => {
-        bed.onCall(calls.length);
-        calls.push(name);
-      }),
-    ),
+    serial: inTurn({ ...patient.storage, atOnce: undefined }),
+    stepping: inTurn(patient.storage),
     host: newHost(
       intercept(patient.storage, (name, call) => {
         bed.beforeCall(name);
@@ -272,8 +277,8 @@ export function expectHarmless({ events }: TestHost, secrets: readonly string[])
 }
 
 /** True when the API takes the access token. */
-export const isGood = async (host: TestHost, token: string): Promise<boolean> =>
-  (await untilServed(() => callApi(host, "/reports", token))).status === 200;
+export const isGood = async (host: TestHost, token: string, { api }: Pair = opaque): Promise<boolean> =>
+  (await untilServed(() => callApi(host, `/${api}`, token))).status === 200;
 
 /** Tests with a database of their own. */
 export function describeDatabase(database: Database, tests: (bed: () => Bed) => void): void {

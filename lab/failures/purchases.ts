@@ -1,6 +1,7 @@
 /** Codes and refresh tokens, each of which buys tokens once. */
 import type { Response } from "supertest";
 import { redeem, refresh } from "../../__tests__/requests/client-requests";
+import type { Pair } from "../../__tests__/hosts/apis";
 import type { TestHost } from "../../__tests__/hosts/host";
 import { obtainCode, obtainTokens, type Tokens } from "../../__tests__/browser/journey";
 import { opaque } from "./outage-bed";
@@ -20,6 +21,8 @@ export interface Journey {
   readonly calls: readonly string[];
   /** The call that spends the code or token. */
   readonly spends: string;
+  /** Where its tokens are good; left out for `opaque`. */
+  readonly pair?: Pair;
   readonly prepare: (host: TestHost) => Promise<Purchase>;
 }
 
@@ -37,6 +40,19 @@ export const codeJourney: Journey = {
   async prepare(host) {
     const code = await obtainCode(host, { client: "web", pair: opaque });
     return { attempt: () => redeem(host, { client: "web", code, pair: opaque }), secrets: [code] };
+  },
+};
+
+const jwt: Pair = { api: "orders" };
+
+/** A code that is redeemed in one step. The step is one command where no access token is stored. */
+export const stepJourney: Journey = {
+  calls: [...findClient, "authorizationCodes.find", "authorizations.find", "atOnce.redeem"],
+  spends: "atOnce.redeem",
+  pair: jwt,
+  async prepare(host) {
+    const code = await obtainCode(host, { client: "web", pair: jwt });
+    return { attempt: () => redeem(host, { client: "web", code, pair: jwt }), secrets: [code] };
   },
 };
 
