@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Measures our server and its peers over the same PostgreSQL and the same Redis on the loopback address, one process each:
+ * Measures our server and its peers over the same PostgreSQL, MariaDB and Redis on the loopback address, one process each:
  *
- *     node beside-peers.js [--rounds=5] [--seconds=2] [--warm-up=3] [--databases=postgres,redis] [--formats=jwt,opaque] [--workloads=W1,W2,W3]
+ *     node beside-peers.js [--rounds=5] [--seconds=2] [--warm-up=3] [--databases=postgres,mariadb,redis] [--formats=jwt,opaque] [--workloads=W1,W2,W3]
  *     node beside-peers.js --smoke
  *
  * It prints Markdown, of which docs/performance.md has the ratios, and takes about a quarter of an hour. Every server is checked first, and must then
@@ -36,6 +36,8 @@ const { sample, storages } = require("./storage");
 /** The peers that are measured over a database. */
 const peersOver = /** @type {Readonly<Record<string, readonly string[]>>} */ ({
   postgres: ["peers/better-auth", "peers/node-oauth"],
+  // no peer has a storage for it
+  mariadb: [],
   redis: ["peers/oidc-provider"],
 });
 const atOnce = 32;
@@ -98,6 +100,7 @@ async function compare(workload, { ours, peers }, { rounds, seconds, warmUp }) {
       cells.get(peer)?.ratios.push((2 * perSecond) / (before + after));
       before = after;
     }
+    if (peers.length === 0) await take(ours);
   }
   return [...cells].map(([server, cell]) => ({ server, ...cell }));
 }

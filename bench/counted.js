@@ -2,6 +2,7 @@
 /** Connections to the databases, on which round trips are counted in the same way for every server. */
 "use strict";
 const { Redis } = require("ioredis");
+const { createPool } = require("mysql2/promise");
 const { Pool } = require("pg");
 const { createClient } = require("redis");
 
@@ -54,6 +55,15 @@ function openPool(url) {
   };
 }
 
+/** A pool of `mysql2` with its default settings. @param {string} url */
+function openMysqlPool(url) {
+  const pool = createPool(url);
+  return {
+    /** @param {string} text @param {any[]} [values] */
+    execute: (text, values) => count(() => pool.execute(text, values)),
+  };
+}
+
 /** A client of the `redis` package. @param {string} url */
 async function openRedis(url) {
   const connection = createClient({ url, disableOfflineQueue: true });
@@ -80,4 +90,4 @@ function openIoredis(url) {
 /** What a server answers when it is asked for its round trips. */
 const ask = { "round-trips": async () => sent };
 
-module.exports = { ask, openIoredis, openPool, openRedis };
+module.exports = { ask, openIoredis, openMysqlPool, openPool, openRedis };

@@ -1,10 +1,11 @@
 // @ts-check
-/** Starts a PostgreSQL and a Redis for the benchmark, and makes a file for SQLite, on the loopback address, with default settings except for those named here. */
+/** Starts a PostgreSQL, a MariaDB and a Redis for the benchmark, and makes a file for SQLite, on the loopback address, with default settings except for those named here. */
 "use strict";
 const { spawn, spawnSync } = require("node:child_process");
 const { chownSync, cpSync, existsSync, mkdtempSync, rmSync } = require("node:fs");
 const { createServer } = require("node:net");
 const { tmpdir } = require("node:os");
+const { createConnection } = require("mysql2/promise");
 const path = require("node:path");
 const { setTimeout: delay } = require("node:timers/promises");
 const { Client } = require("pg");
@@ -13,8 +14,8 @@ const { sqliteStorage } = require("../dist/sqlite");
 
 /**
  * @typedef {{ readonly url: string; readonly version: string; readonly stop: () => Promise<void> }} Database
- * @typedef {{ command: string; args: readonly string[]; folder: string; ask: () => Promise<string> }} DatabaseCommand
- *   `ask` connects and returns the version.
+ * @typedef {{ command: string; args: readonly string[]; folder: string; ask: () => Promise<string>; signal?: NodeJS.Signals }} DatabaseCommand
+ *   `ask` connects and returns the version. `signal` ends it at once, whoever is connected.
  */
 
 const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
@@ -40,14 +41,14 @@ async function freePort() {
 }
 
 /** @param {DatabaseCommand} database */
-async function startDatabase({ command, args, folder, ask }) {
+async function startDatabase({ command, args, folder, ask, signal = "SIGINT" }) {
   const child = spawn(command, args, { ...runAs, cwd: folder, stdio: "ignore" });
   const ended = new Promise((resolve) => void child.once("exit", resolve));
   const kill = () => void child.kill("SIGKILL");
   process.once("exit", kill);
   async function stop() {
     process.off("exit", kill);
-    child.kill("SIGINT");
+    child.kill(signal);
     await ended;
     rmSync(folder, { recursive: true, force: true });
   }
@@ -117,6 +118,41 @@ async function startRedis() {
   return { url, ...started };
 }
 
+// it may be where only root's PATH leads
+const env = { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin` };
+
+/** @returns {Promise<Database>} */
+async function startMariadb() {
+  if (spawnSync("mariadbd", ["--version"], { env }).status !== 0)
+    throw new Error("mariadbd is not installed");
+  const folder = newFolder("mariadb");
+  const data = path.join(folder, "data");
+  const initArgs = ["--no-defaults", `--datadir=${data}`, "--auth-root-authentication-method=normal"];
+  const { status, stderr } = spawnSync("mariadb-install-db", initArgs, { ...runAs, env, cwd: "/" });
+  if (status !== 0) throw new Error(`mariadb-install-db: ${String(stderr)}`);
+  const port = await freePort();
+  const url = `mysql://root@127.0.0.1:${port}/test`;
+  const fixed = [
+    "--no-defaults",
+    `--datadir=${data}`,
+    `--socket=${folder}/socket`,
+    `--pid-file=${folder}/pid`,
+  ];
+  const started = await startDatabase({
+    command: "/usr/bin/env",
+    args: [`PATH=${env.PATH}`, "mariadbd", ...fixed, `--port=${port}`, "--bind-address=127.0.0.1"],
+    folder,
+    signal: "SIGTERM",
+    async ask() {
+      const connection = await createConnection(url);
+      const [rows] = await connection.query("SELECT VERSION() AS version");
+      await connection.end();
+      return `MariaDB ${String(JSON.parse(JSON.stringify(rows))[0].version).split("-")[0]}`;
+    },
+  });
+  return { url, ...started };
+}
+
 /** A file for SQLite, which needs no server. @returns {Promise<Database>} */
 async function makeSqliteFile() {
   const folder = mkdtempSync(path.join(tmpdir(), "authmount-bench-sqlite-"));
@@ -126,4 +162,4 @@ async function makeSqliteFile() {
   return { url, version: "SQLite", stop: async () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-module.exports = { makeSqliteFile, startPostgres, startRedis };
+module.exports = { makeSqliteFile, startMariadb, startPostgres, startRedis };

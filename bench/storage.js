@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Measures the same server with memory storage, with a SQLite file, and with PostgreSQL and Redis on the loopback address, in 1, 2 and 4 processes:
+ * Measures the same server with memory storage, with a SQLite file, and with PostgreSQL, MariaDB and Redis on the loopback address, in 1, 2 and 4 processes:
  *
- *     node storage.js [--seconds=2] [--warm-up=4] [--processes=1,2,4] [--storages=memory,sqlite,postgres,redis] [--workloads=W1,W2,W3,W4]
+ *     node storage.js [--seconds=2] [--warm-up=4] [--processes=1,2,4] [--storages=memory,sqlite,postgres,mariadb,redis] [--workloads=W1,W2,W3,W4]
  *
  * It prints Markdown. Round trips are measured with one request at a time, all other figures with 16 connections.
  */
@@ -12,7 +12,7 @@ const { newSecrets } = require("./authmount-host");
 const { obtainAccessTokens } = require("./call");
 const { check } = require("./check");
 const { startServer } = require("./child");
-const { makeSqliteFile, startPostgres, startRedis } = require("./databases");
+const { makeSqliteFile, startMariadb, startPostgres, startRedis } = require("./databases");
 const { generate } = require("./load/generate");
 const { table } = require("./report");
 const { workloads } = require("./workloads");
@@ -101,6 +101,7 @@ const storages = {
   },
   sqlite: { title: "SQLite", start: makeSqliteFile },
   postgres: { title: "PostgreSQL", start: startPostgres },
+  mariadb: { title: "MariaDB", start: startMariadb },
   redis: { title: "Redis", start: startRedis },
 };
 

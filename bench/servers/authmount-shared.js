@@ -1,16 +1,17 @@
 // @ts-check
 /**
- * authmount with a storage that processes can share: `BENCH_STORAGE` is `memory`, `sqlite`, `postgres`, `postgres-prepared` or `redis`, and `BENCH_STORAGE_URL` is its
+ * authmount with a storage that processes can share: `BENCH_STORAGE` is `memory`, `sqlite`, `postgres`, `postgres-prepared`, `mariadb` or `redis`, and `BENCH_STORAGE_URL` is its
  * address or file. `BENCH_SECRETS` must be the same in all processes. The server counts its round trips to the storage.
  */
 "use strict";
 const { hash } = require("node:crypto");
 const { memoryStorage } = require("../..");
+const { mysqlStorage } = require("../../dist/mysql");
 const { postgresStorage } = require("../../dist/postgres");
 const { redisStorage } = require("../../dist/redis");
 const { sqliteStorage } = require("../../dist/sqlite");
 const { clientOf, newSecrets, startHost } = require("../authmount-host");
-const { ask, openPool, openRedis } = require("../counted");
+const { ask, openMysqlPool, openPool, openRedis } = require("../counted");
 
 const { BENCH_STORAGE = "memory", BENCH_STORAGE_URL: url = "", BENCH_SECRETS } = process.env;
 
@@ -23,6 +24,14 @@ const prepared = ({ query }) => ({
 /** @param {import("../..").Client} client @param {import("../../dist/postgres").PostgresPool} pool */
 async function openPostgresStorage(client, pool) {
   const storage = postgresStorage({ pool });
+  await storage.migrate();
+  await storage.clients.save(client);
+  return storage;
+}
+
+/** @param {import("../..").Client} client */
+async function openMysqlStorage(client) {
+  const storage = mysqlStorage({ pool: openMysqlPool(url) });
   await storage.migrate();
   await storage.clients.save(client);
   return storage;
@@ -49,6 +58,7 @@ const openers = {
   sqlite: openSqliteStorage,
   postgres: (client) => openPostgresStorage(client, openPool(url)),
   "postgres-prepared": (client) => openPostgresStorage(client, prepared(openPool(url))),
+  mariadb: openMysqlStorage,
   redis: openRedisStorage,
 };
 
