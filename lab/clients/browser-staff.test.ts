@@ -1,4 +1,5 @@
 // Staff at a real browser: the pages of staffPages behind helmet, by keyboard, in every look.
+import { setTimeout as delay } from "node:timers/promises";
 import type { Router } from "express";
 import helmet from "helmet";
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
@@ -27,6 +28,8 @@ interface StaffBrowser {
   readonly table: ClientRegistry;
   readonly changes: StaffChange[];
   readonly list: string;
+  /** What is waited for before a changed client is stored. */
+  readonly beforeReplace: jest.Mock<Promise<void>, []>;
 }
 
 /** A browser of alice, who is a member of the staff. */
@@ -43,9 +46,23 @@ async function openStaff(context: Promise<BrowserContext> = newContext()): Promi
   const apis = {
     orders: { name: "Orders", audience: "https://api.example/orders", authMethods: [], scopes: {} },
   };
+  const table = storage.clients as ClientRegistry;
+  const beforeReplace = jest.fn(async () => undefined as void);
+  const clients: ClientRegistry = {
+    ...table,
+    replace: async (step) => {
+      await beforeReplace();
+      return table.replace(step);
+    },
+  };
   router = staffPages({
     auth,
-    options: { baseUrl: `${origin}/login`, apis, storage, pages: { name: "Example Ltd" } },
+    options: {
+      baseUrl: `${origin}/login`,
+      apis,
+      storage: { ...storage, clients },
+      pages: { name: "Example Ltd" },
+    },
     person: ({ req }) =>
       /session=alice/.test(req.headers.cookie ?? "")
         ? { kind: "authenticated", subject: "alice" }
@@ -54,9 +71,8 @@ async function openStaff(context: Promise<BrowserContext> = newContext()): Promi
     links: (clientId) => [{ href: `/logs?q=${encodeURIComponent(clientId)}`, text: "Logs" }],
     onChange: (change) => void changes.push(change),
   });
-  const table = storage.clients as ClientRegistry;
   const page = await signedInPage(host, await context);
-  return { host, page, table, changes, list: `${origin}/staff` };
+  return { host, page, table, changes, list: `${origin}/staff`, beforeReplace };
 }
 
 /** Presses Tab until what has the focus has this name. */
@@ -134,7 +150,9 @@ describeWith(chromium, {
     });
 
     it("make one secret by a double click, and show the one that was stored", async () => {
-      const { page, table, changes, list } = await openStaff();
+      const { page, table, changes, list, beforeReplace } = await openStaff();
+      // however slow this machine is, the second click comes before the first is answered
+      beforeReplace.mockImplementation(() => delay(2_000));
       await page.goto(`${list}?client=web`);
       await page.getByRole("button", { name: "New secret" }).dblclick();
       await page.getByRole("heading", { name: "New secret of Web Shop" }).waitFor();
