@@ -21,25 +21,13 @@ const prepared = ({ query }) => ({
   query: (text, values = []) => query({ name: hash("sha1", text), text, values }),
 });
 
-/** @param {import("../..").Client} client @param {import("../../dist/postgres").PostgresPool} pool */
-async function openPostgresStorage(client, pool) {
-  const storage = postgresStorage({ pool });
-  await storage.migrate();
-  await storage.clients.save(client);
-  return storage;
-}
-
-/** @param {import("../..").Client} client */
-async function openMysqlStorage(client) {
-  const storage = mysqlStorage({ pool: openMysqlPool(url) });
-  await storage.migrate();
-  await storage.clients.save(client);
-  return storage;
-}
-
-/** @param {import("../..").Client} client */
-async function openSqliteStorage(client) {
-  const storage = sqliteStorage({ file: url });
+/**
+ * The same storage with its tables and this client.
+ *
+ * @param {import("../../dist/postgres").PostgresStorage | import("../../dist/mysql").MysqlStorage | import("../../dist/sqlite").SqliteStorage} storage
+ * @param {import("../..").Client} client
+ */
+async function ready(storage, client) {
   await storage.migrate();
   await storage.clients.save(client);
   return storage;
@@ -55,10 +43,10 @@ async function openRedisStorage(client) {
 /** @type {Readonly<Record<string, (client: import("../..").Client) => Promise<import("../..").Storage>>>} */
 const openers = {
   memory: async (client) => memoryStorage({ maxEntries: 10_000_000, clients: [client] }),
-  sqlite: openSqliteStorage,
-  postgres: (client) => openPostgresStorage(client, openPool(url)),
-  "postgres-prepared": (client) => openPostgresStorage(client, prepared(openPool(url))),
-  mariadb: openMysqlStorage,
+  sqlite: (client) => ready(sqliteStorage({ file: url }), client),
+  postgres: (client) => ready(postgresStorage({ pool: openPool(url) }), client),
+  "postgres-prepared": (client) => ready(postgresStorage({ pool: prepared(openPool(url)) }), client),
+  mariadb: (client) => ready(mysqlStorage({ pool: openMysqlPool(url) }), client),
   redis: openRedisStorage,
 };
 
