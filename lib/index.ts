@@ -124,6 +124,7 @@ export type {
   ListedAuthorization,
   RefreshTokenStore,
   RevokedAccessToken,
+  StepsAtOnce,
   Storage,
   StoredAccessToken,
 } from "./storage/port";

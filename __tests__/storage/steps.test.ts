@@ -114,7 +114,7 @@ describe("steps at once (RFC 6749 §4.1.2)", () => {
 
   it("may be left out by undefined, all or one", async () => {
     const { storage } = await opened();
-    expect(await written({ ...storage, atOnce: undefined })).toEqual(oneByOne);
+    expect(await written({ ...storage, atOnce: undefined as never })).toEqual(oneByOne);
     const one = timeLimited({ ...storage, atOnce: { ...storage.atOnce, redeem: undefined } as never });
     expect(Object.keys(one.atOnce ?? {})).toEqual(["approve", "of"]);
   });

@@ -79,7 +79,12 @@ function describer({ checker }, publicNodes) {
     return node && fileOf(node).startsWith("lib/") ? node : undefined;
   }
 
-  /** Interfaces that it extends and that nobody else can look up. @param {ts.InterfaceDeclaration} node */
+  /**
+   * Interfaces that it extends and that nobody else can look up, and the names of the others.
+   *
+   * @param {ts.InterfaceDeclaration} node
+   * @returns {{ own: readonly ts.InterfaceDeclaration[]; named: readonly string[] }}
+   */
   function basesOf({ heritageClauses = ts.factory.createNodeArray() }) {
     const all = heritageClauses.flatMap(({ types }) => types);
     const own = all.flatMap(({ expression }) => {
@@ -91,7 +96,8 @@ function describer({ checker }, publicNodes) {
       const base = declared(of && ts.isTypeReferenceNode(of) ? of.typeName : expression);
       return base && publicNodes.has(base);
     });
-    return { own, named: named.map(codeOf) };
+    // what such a base extends in its turn
+    return { own, named: [...named.map(codeOf), ...own.flatMap((base) => basesOf(base).named)] };
   }
 
   /** The members, with those of such a base. @param {ts.InterfaceDeclaration} node @returns {ts.TypeElement[]} */

@@ -212,13 +212,14 @@ async function newBed(database: Database): Promise<Bed> {
         calls.push(name);
       }),
     );
+  const { atOnce: _, ...portByPort } = patient.storage;
   const bed: Bed = {
     database,
     server,
     proxy,
     calls,
     onCall: () => undefined,
-    serial: inTurn({ ...patient.storage, atOnce: undefined }),
+    serial: inTurn(portByPort),
     stepping: inTurn(patient.storage),
     host: newHost(
       intercept(patient.storage, (name, call) => {

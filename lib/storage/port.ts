@@ -236,39 +236,30 @@ export interface AccessTokenStore {
   isRevoked(tokenId: string, now: EpochSeconds): Promise<boolean>;
 }
 
-/** The ports that `StepsAtOnce` writes to. */
-export type CodePorts = Pick<
-  Storage,
-  "authorizations" | "authorizationCodes" | "refreshTokens" | "accessTokens"
->;
-
 /** Calls of several ports as one step each, for fewer round trips. What it leaves out is called port by port. */
 export interface StepsAtOnce {
   /**
    * Copies of the ports whose calls these are. The server takes the steps only while the storage has exactly these methods: whoever
    * replaces a port, or one of its methods, gets every call of it.
    */
-  readonly of: CodePorts;
+  readonly of: Pick<Storage, "authorizations" | "authorizationCodes" | "refreshTokens" | "accessTokens">;
   /** `authorizations.create` and `authorizationCodes.create`, both or neither. */
-  approve?(step: Approving, now: EpochSeconds): Promise<void>;
+  approve?(
+    step: { readonly authorization: Authorization; readonly code: AuthorizationCode },
+    now: EpochSeconds,
+  ): Promise<void>;
   /**
    * `authorizationCodes.consume`, and for the one call that gets `"consumed"` what the code pays for: `refreshTokens.create` and
    * `accessTokens.create`, in the same step. The access token may be stored a moment earlier, and for losers too.
    */
-  redeem?(step: Redeeming, now: EpochSeconds): Promise<"consumed" | "not-consumed">;
-}
-
-/** What an approval stores. */
-export interface Approving {
-  readonly authorization: Authorization;
-  readonly code: AuthorizationCode;
-}
-
-/** A code, and what is stored when it is consumed. */
-export interface Redeeming {
-  readonly code: TokenHandle;
-  readonly refreshToken?: RefreshToken | undefined;
-  readonly accessToken?: StoredAccessToken | undefined;
+  redeem?(
+    step: {
+      readonly code: TokenHandle;
+      readonly refreshToken?: RefreshToken | undefined;
+      readonly accessToken?: StoredAccessToken | undefined;
+    },
+    now: EpochSeconds,
+  ): Promise<"consumed" | "not-consumed">;
 }
 
 /**
@@ -289,11 +280,13 @@ export interface Storage {
   /** Needed only where an API takes pushed authorization requests, or requests of devices. */
   readonly parkedRequests?: ParkedRequestStore;
   /** Optional: fewer round trips where the database can do several things in one step. */
-  readonly atOnce?: StepsAtOnce | undefined;
+  readonly atOnce?: StepsAtOnce;
 }
 
 /** A storage with every port. */
-export type CompleteStorage = Required<Omit<Storage, "atOnce">> & Pick<Storage, "atOnce">;
+export interface CompleteStorage extends Storage {
+  readonly parkedRequests: ParkedRequestStore;
+}
 
 /** The name of a storage port. */
 export type StoragePortName = Exclude<keyof Storage, "atOnce">;

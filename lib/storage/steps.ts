@@ -1,7 +1,11 @@
 /** What an approval stores, and what a code pays for: in one step where the storage can, else in calls one after the other. RFC 6749 §4.1.2, §10.5. */
 import type { EpochSeconds } from "../protocol/time";
 import { allStored } from "./calls";
-import type { Approving, CodePorts, Redeeming, StepsAtOnce, Storage } from "./port";
+import type { StepsAtOnce, Storage } from "./port";
+
+type CodePorts = StepsAtOnce["of"];
+type Approving = Parameters<Required<StepsAtOnce>["approve"]>[0];
+type Redeeming = Parameters<Required<StepsAtOnce>["redeem"]>[0];
 
 /** The same storage with these steps of its ports. */
 export function withSteps<S extends CodePorts>(storage: S, steps: Omit<StepsAtOnce, "of">): S {
@@ -21,10 +25,11 @@ export async function approve(
   step: Approving,
   now: EpochSeconds,
 ): Promise<void> {
-  if (storage.atOnce?.approve) return storage.atOnce.approve(step, now);
+  const { atOnce, authorizations, authorizationCodes } = storage;
+  if (atOnce?.approve) return atOnce.approve(step, now);
   await allStored([
-    storage.authorizations.create(step.authorization, now),
-    storage.authorizationCodes.create(step.code, now),
+    authorizations.create(step.authorization, now),
+    authorizationCodes.create(step.code, now),
   ]);
 }
 

@@ -156,15 +156,21 @@ const redeemRules: Rules = {
   },
 };
 
+/** An authorization and its code. */
+function newApproval(now: EpochSeconds, changes?: Parameters<typeof newAuthorization>[1]) {
+  const authorization = newAuthorization(now, changes);
+  const { authorizationId } = authorization;
+  return { authorization, code: newCode(now, { authorizationId, nonce: newId() }) };
+}
+
 const approveRules: Rules = {
   async "atOnce.approve stores an authorization and its code, which every process finds and can use"({
     storage,
     peer,
     now,
   }) {
-    const authorization = newAuthorization(now);
-    const { authorizationId, subject } = authorization;
-    const code = newCode(now, { authorizationId, nonce: newId() });
+    const { authorization, code } = newApproval(now);
+    const { subject } = authorization;
     await step(storage, "approve")({ authorization, code }, now);
     await assertAll(peer, { records: [authorization], now, revoked: false });
     assertRecord(await peer.authorizationCodes.find(code, now), code, "the code");
@@ -174,13 +180,11 @@ const approveRules: Rules = {
   },
   async "atOnce.approve keeps to maxAuthorizations as authorizations.create does"({ storage, peer, now }) {
     const { subject, clientId, apiId } = newAuthorization(now);
-    const records = Array.from({ length: maxAuthorizations + 1 }, (_, index) =>
-      newAuthorization(now, { subject, clientId, apiId, createdAt: now - 500 + index }),
+    const approvals = Array.from({ length: maxAuthorizations + 1 }, (_, index) =>
+      newApproval(now, { subject, clientId, apiId, createdAt: now - 500 + index }),
     );
-    for (const authorization of records) {
-      const code = newCode(now, { authorizationId: authorization.authorizationId });
-      await step(storage, "approve")({ authorization, code }, now);
-    }
+    for (const each of approvals) await step(storage, "approve")(each, now);
+    const records = approvals.map(({ authorization }) => authorization);
     await assertAll(peer, { records: records.slice(0, 1), now, revoked: true });
     await assertAll(peer, { records: records.slice(1), now, revoked: false });
   },
@@ -190,8 +194,7 @@ const approveRules: Rules = {
     await race(subject, {
       runners: 16,
       async run(storage) {
-        const authorization = newAuthorization(now, { subject: key.subject, clientId: key.clientId });
-        const code = newCode(now, { authorizationId: authorization.authorizationId });
+        const { authorization, code } = newApproval(now, { subject: key.subject, clientId: key.clientId });
         await step(storage, "approve")({ authorization, code }, now);
         await assertAll(peer, { records: [authorization], now, revoked: false });
         assertRecord(await peer.authorizationCodes.find(code, now), code, "the code");
