@@ -139,8 +139,9 @@ async function decide(
   const { issuer, parameters, port, back, hintedSubject, pushed } = visit;
   const { client } = recognised;
   if (back) checkClientUnchanged(client, back);
-  const setting = { issuer, shown: back?.shown, hintedSubject, pushed, idTokens: ports.idTokens };
-  const request = recognised.request ?? checkAuthorizationRequest(parameters, { ...setting, ...recognised });
+  const setting = { issuer, client, shown: back?.shown, hintedSubject, pushed, idTokens: ports.idTokens };
+  const request =
+    recognised.request ?? checkAuthorizationRequest(parameters, { ...setting, target: recognised.target });
   const now = ports.clock();
   // one event for each request, not for each return from a page
   if (!back) {

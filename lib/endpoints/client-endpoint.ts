@@ -175,10 +175,11 @@ export async function answerClient(
     // before the client is authenticated: a bad proof must use up no assertion
     const key =
       issuer.api.dpop && proofsFor && loadProofs().provenKey(asked, { proofsFor, now: ports.clock() });
-    const authenticated = await authenticateClient(ports, { ...asked, grantParameters });
-    client = authenticated.client;
-    const proven = { ...asked, ...authenticated, ...(key !== undefined && { key }) };
-    const response = await endpoint.answer(ports, { ...proven, now: ports.clock() });
+    const registered = await authenticateClient(ports, { ...asked, grantParameters });
+    client = registered.client;
+    const { endMark, apiEnds } = registered;
+    const proven = { issuer, headers, parameters, client, endMark, apiEnds, now: ports.clock() };
+    const response = await endpoint.answer(ports, key === undefined ? proven : { ...proven, key });
     return { response, clientId: client.clientId };
   } catch (thrown) {
     const clientId = client?.clientId;

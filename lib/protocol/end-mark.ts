@@ -50,9 +50,15 @@ export function ownerOfMark({ key }: Pick<EndMark, "key">): string {
   return key.split(".", 1).join();
 }
 
-const wholeEnds: ReadonlySet<string | undefined> = new Set(
-  ["client", "api", "subject", "consents"].map((part) => digestOf([part])),
-);
+/** The second parts of the keys of those marks that an owner has one of at most. */
+const wholeEnd = {
+  client: digestOf(["client"]),
+  api: digestOf(["api"]),
+  subject: digestOf(["subject"]),
+  consents: digestOf(["consents"]),
+} as const;
+
+const wholeEnds: ReadonlySet<string | undefined> = new Set(Object.values(wholeEnd));
 
 /** True for the mark that ends everything of a client, an API or an end user, or all consents of an end user: each has one at most. */
 export function endsEverything({ key }: Pick<EndMark, "key">): boolean {
@@ -69,22 +75,22 @@ export function endedKey(first: Pick<EndMark, "key" | "mark">): string {
 
 /** The key of the mark that ends everything issued to a client. */
 export function clientEndKey(clientId: string): string {
-  return keyOf(clientId, "client");
+  return `${ownerPart(clientId)}.${wholeEnd.client}`;
 }
 
 /** The key of the mark that ends everything issued for an API. Two servers with one storage tell their APIs apart by the audience. */
 export function apiEndKey(audience: string): string {
-  return keyOf(audience, "api");
+  return `${ownerPart(audience)}.${wholeEnd.api}`;
 }
 
 /** The key of the mark that ends every authorization of an end user. */
 export function subjectEndKey(subject: string): string {
-  return keyOf(subject, "subject");
+  return `${ownerPart(subject)}.${wholeEnd.subject}`;
 }
 
 /** The key of the mark that ends every consent of an end user. */
 export function subjectConsentsEndKey(subject: string): string {
-  return keyOf(subject, "consents");
+  return `${ownerPart(subject)}.${wholeEnd.consents}`;
 }
 
 /** The key of the mark that ends the consents of this selection. */
@@ -136,11 +142,11 @@ export function endKeysOf(key: ConsentKey, audience: string): EndKeys {
   // the keys of the functions above, with the part that they share computed once
   const owner = ownerPart(subject);
   return {
-    subject: keyIn(owner, "subject"),
+    subject: `${owner}.${wholeEnd.subject}`,
     client: clientEndKey(clientId),
     api: apiEndKey(audience),
     approval: keyIn(owner, "approval", clientId, apiId),
-    consents: keyIn(owner, "consents"),
+    consents: `${owner}.${wholeEnd.consents}`,
     everyContext: keyIn(owner, "consent", clientId, apiId),
     oneContext: keyIn(owner, "consent", clientId, apiId, contextKey),
     narrowed: keyIn(owner, "narrowed", clientId, apiId, contextKey),

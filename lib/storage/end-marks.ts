@@ -33,14 +33,14 @@ export async function findMarks<Name extends string>(
   const names = Object.keys(keys);
   const found: unknown = await endMarks.find(Object.values(keys), now);
   // some databases return `null` where there is nothing
-  if (Array.isArray(found) && found.length === names.length)
-    return Object.fromEntries(
-      names.map((name, place) => [name, (found[place] as CurrentMark) ?? undefined]),
-    ) as Record<Name, CurrentMark>;
-  throw hostMistake(
-    "incomplete-end-marks",
-    "storage.endMarks.find must return a list with one place for each key (docs/storage.md).",
-  );
+  if (!Array.isArray(found) || found.length !== names.length)
+    throw hostMistake(
+      "incomplete-end-marks",
+      "storage.endMarks.find must return a list with one place for each key (docs/storage.md).",
+    );
+  const marks: Record<string, CurrentMark> = {};
+  for (const [place, name] of names.entries()) marks[name] = (found[place] as CurrentMark) ?? undefined;
+  return marks as Record<Name, CurrentMark>;
 }
 
 /** What looking again needs. */

@@ -358,9 +358,9 @@ const defects = [
   {
     name: "assertion is used up by a request with a bad proof",
     file: "lib/endpoints/client-endpoint.ts",
-    find: "const key =\n      issuer.api.dpop && proofsFor && loadProofs().provenKey(asked, { proofsFor, now: ports.clock() });\n    const authenticated = await authenticateClient(ports, { ...asked, grantParameters });",
+    find: "const key =\n      issuer.api.dpop && proofsFor && loadProofs().provenKey(asked, { proofsFor, now: ports.clock() });\n    const registered = await authenticateClient(ports, { ...asked, grantParameters });",
     replace:
-      "const authenticated = await authenticateClient(ports, { ...asked, grantParameters });\n    const key =\n      issuer.api.dpop && proofsFor && loadProofs().provenKey(asked, { proofsFor, now: ports.clock() });",
+      "const registered = await authenticateClient(ports, { ...asked, grantParameters });\n    const key =\n      issuer.api.dpop && proofsFor && loadProofs().provenKey(asked, { proofsFor, now: ports.clock() });",
     tests: ["endpoints/token-dpop"],
   },
   {

@@ -6,8 +6,9 @@ import { clockDriftSeconds, type EpochSeconds } from "../../protocol/time";
 export function frozenCopy<T>(value: T): T {
   if (Array.isArray(value)) return Object.freeze(value.map(frozenCopy)) as T;
   if (typeof value !== "object" || value === null) return value;
-  const parts = Object.entries(value).map(([name, part]) => [name, frozenCopy<unknown>(part)]);
-  return Object.freeze(Object.fromEntries(parts)) as T;
+  const copy = { ...value } as Record<string, unknown>;
+  for (const name of Object.keys(copy)) copy[name] = frozenCopy(copy[name]);
+  return Object.freeze(copy) as T;
 }
 
 /** A record that ends by itself. */
