@@ -75,6 +75,11 @@ describe("a redirect URI that is not the registered one (RFC 9700 §4.1)", () =>
       { redirect_uri: "https://foo.example.com@evil.example/cb" },
     ],
     [
+      "CVE-2026-3872 Keycloak: get a code at another path, by a step up that proxies do not see",
+      foo,
+      { redirect_uri: "https://foo.example.com/cb/..;/evil" },
+    ],
+    [
       "CVE-2024-8883 Keycloak: get a code at any URL where localhost is registered",
       local,
       { client: "native", redirect_uri: "http://localhost:80@evil.example/cb" },
