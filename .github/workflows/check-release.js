@@ -54,8 +54,8 @@ function releaseProblems({ tag, repository, manifest, lock, changelog }) {
     [addressOf(bugs).startsWith("https://"), `package.json has no bugs. Write "bugs": "${page}/issues".`],
     [Boolean(author), 'package.json has no author. Write "author": "Name <address>".'],
     [
-      new RegExp(`^## ${version.replaceAll(".", "\\.")}( |$)`, "m").test(changelog),
-      `CHANGELOG.md has no heading "## ${version}".`,
+      new RegExp(`^## ${version.replaceAll(".", "\\.")} \\(\\d{4}-\\d\\d-\\d\\d\\)$`, "m").test(changelog),
+      `CHANGELOG.md has no heading "## ${version} (YYYY-MM-DD)", with the day of the release.`,
     ],
   ];
   return rules.filter(([isSo]) => !isSo).map(([, problem]) => problem);

@@ -82,7 +82,10 @@ describe("the tarball", () => {
   });
 
   it("holds what a host needs and reads, and nothing else", () => {
-    expect([...new Set(files.map((file) => file.split("/")[0] ?? ""))].toSorted()).toEqual([
+    const top = new Set(files.map((file) => file.split("/")[0] ?? ""));
+    // the bill of materials: prepack makes it, which does not run here
+    top.delete("sbom.cdx.json");
+    expect([...top].toSorted()).toEqual([
       "CHANGELOG.md",
       "LICENSE",
       "README.md",

@@ -147,7 +147,12 @@ describe("release.yml", () => {
     ],
     ["no author", { manifest: { ...good.manifest, author: "" } }, "has no author"],
     ["a fork", { repository: "other/authmount" }, "git+https://github.com/other/authmount.git"],
-    ["no changelog", { changelog: "## Unreleased\n\n## 1.2.30\n" }, 'no heading "## 1.2.3"'],
+    [
+      "no changelog",
+      { changelog: "## Unreleased\n\n## 1.2.30 (2030-01-01)\n" },
+      'no heading "## 1.2.3 (YYYY',
+    ],
+    ["no day of the release", { changelog: "## 1.2.3 (unreleased)\n" }, "with the day of the release"],
     ["a private package", { manifest: { ...good.manifest, private: true } }, "Remove it."],
   ])("refuses %s, and says what to do", (_, change, problem) => {
     const problems = releaseProblems({ ...good, ...change });
