@@ -338,7 +338,7 @@ describe("flags of clients that are known from the start (RFC 9449 §5.2)", () =
   it("are named at an API without the option that they need: it refuses the client", () => {
     hostWith(bound);
     expect(messages(flag)).toEqual([
-      'An API will refuse a client whose record demands what the API does not offer. Add the option, or remove the flag: Client "web" has dpopBound, and API reports has no dpop. Client "web" has dpopBound, and API files has no dpop.',
+      'An API will refuse a client whose record demands what the API does not offer. Add the option, or remove the flag: Client "web" has dpopBound, and API files has no dpop. Client "web" has dpopBound, and API reports has no dpop.',
     ]);
   });
 

@@ -154,8 +154,8 @@ describe("the page of connected apps", () => {
     expect(page.text).toContain('value="remove-all"');
     // what the app may do elsewhere is not on the page, and ends as well
     await made.press(page, { form: ['value="remove"', "app-7"], fields: { do: "remove" } });
-    expect(revoke.mock.calls).toEqual(
-      Object.keys(apis).map((apiId) => [{ subject: "alice", clientId: "app-7", apiId }]),
+    expect(new Set(revoke.mock.calls.flat())).toEqual(
+      new Set(Object.keys(apis).map((apiId) => ({ subject: "alice", clientId: "app-7", apiId }))),
     );
   });
 });
