@@ -154,9 +154,29 @@ describe("a page in its language (RFC 9110 §12.5.4)", () => {
     expect(page.text).toContain("<p>The client is unknown.</p>");
   });
 
-  it.each(["he", "fa-IR", "ur", "HE"])("is from right to left in the host's own %s", async (language) => {
+  it.each([
+    "he",
+    "fa-IR",
+    "ur",
+    "HE",
+    "ckb",
+    "dv",
+    "ks",
+    "ps",
+    "sd",
+    "syr",
+    "ug",
+    "yi",
+    "pa-Arab",
+    "ff-Adlm",
+  ])("is from right to left in the host's own %s", async (language) => {
     const host = withPages({ texts: { [language]: { allow: "x" } } });
     expect(languageOf(await consentPageOf(host, asking(language)))).toEqual([language, "rtl"]);
+  });
+
+  it.each(["nl", "ar-Latn", "ug-Cyrl", "pa", "nl-1"])("is from left to right in %s", async (language) => {
+    const host = withPages({ texts: { [language]: { allow: "x" } } });
+    expect(languageOf(await consentPageOf(host, asking(language)))).toEqual([language, "ltr"]);
   });
 });
 

@@ -2,12 +2,21 @@
 import type { IncomingMessage } from "node:http";
 import { escapeHtml } from "./page-frame";
 
-/** Language tags of languages and scripts that are written from right to left. */
-const rightToLeft = /^(?:ar|ckb|dv|fa|he|ps|sd|ug|ur|yi)(?:-|$)|-(?:arab|hebr|thaa)(?:-|$)/i;
+/** The scripts that are written from right to left, ISO 15924. */
+const rightToLeft: ReadonlySet<string | undefined> = new Set("Adlm Arab Hebr Nkoo Rohg Syrc Thaa".split(" "));
+
+/** The script that a language is usually written in, or that its tag names. A host may have made up its tag. */
+function scriptOf(language: string): string | undefined {
+  try {
+    return new Intl.Locale(language).maximize().script;
+  } catch {
+    return undefined;
+  }
+}
 
 /** The writing direction of a language, for `dir`. */
 export function directionOf(language: string): "ltr" | "rtl" {
-  return rightToLeft.test(language) ? "rtl" : "ltr";
+  return rightToLeft.has(scriptOf(language)) ? "rtl" : "ltr";
 }
 
 /** A part of a page as HTML. If it is in another language than the page, it says so. WCAG 2.2 §3.1.2. */
