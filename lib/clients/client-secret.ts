@@ -1,16 +1,10 @@
 /** Client secrets: generation, digests, constant-time verification. RFC 6749 §2.3.1, §10.10, Appendix A.2; 9700 §4.14. */
-import {
-  createHmac,
-  hash as digestOf,
-  randomBytes,
-  scrypt,
-  timingSafeEqual,
-  type ScryptOptions,
-} from "node:crypto";
+import { createHmac, hash as digestOf, randomBytes, scrypt, type ScryptOptions } from "node:crypto";
 import type { ConfidentialClient } from "../protocol/client";
 import { hostMistake } from "../protocol/mistake";
 import { because, OAuthError } from "../protocol/oauth-error";
 import type { Clock, EpochSeconds } from "../protocol/time";
+import { isSameSecret } from "../protocol/token-value";
 import { boundedCache } from "../recall/bounded-cache";
 import { type Flight, flights } from "../recall/single-flight";
 import { type InTurn, takingTurns } from "../recall/turns";
@@ -64,7 +58,7 @@ export async function secretMatches(secret: string, digest: SecretDigest): Promi
     digest.kind === "sha256"
       ? Buffer.from(digestOf("sha256", secret, "base64url"), "base64url")
       : await deriveKey(secret, digest);
-  return timingSafeEqual(derived, digest.hash);
+  return isSameSecret(derived, digest.hash);
 }
 
 /**

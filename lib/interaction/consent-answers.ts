@@ -1,5 +1,5 @@
 /** The answers of consent pages, ours and the host's, and what keeps other sites from sending them. RFC 6749 §10.2, §10.12, 9700 §4.7. */
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac } from "node:crypto";
 import type { Request } from "express";
 import type { ConsentDecision, ConsentPage } from "../end-user/port";
 import { type AuthorizationContext, readContext } from "../protocol/authorization-context";
@@ -11,6 +11,7 @@ import { because, OAuthError } from "../protocol/oauth-error";
 import { isSignIn } from "../protocol/openid";
 import { scopeField } from "../pages/consent-page";
 import type { Parameters } from "../protocol/parameters";
+import { isSameSecret } from "../protocol/token-value";
 import { interactionReasons } from "./lost-interaction";
 import type { Found, PageAnswer, PendingRequest } from "./pending-request";
 
@@ -46,11 +47,8 @@ export function consentFormTokenMatches(
   token: string | undefined,
   { binding, secrets }: { binding: ConsentFormBinding; secrets: readonly string[] },
 ): boolean {
-  return secrets.some((secret) => {
-    const expected = Buffer.from(consentFormToken(binding, secret));
-    const presented = Buffer.from(token ?? "");
-    return presented.length === expected.length && timingSafeEqual(presented, expected);
-  });
+  const presented = Buffer.from(token ?? "");
+  return secrets.some((secret) => isSameSecret(presented, Buffer.from(consentFormToken(binding, secret))));
 }
 
 /** True when the browser's headers say that the request comes from a page of this origin, or when there are no such headers. */

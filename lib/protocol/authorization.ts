@@ -1,12 +1,12 @@
 /** The stored approval, and the codes and refresh tokens that descend from it. RFC 6749 §1.3, §4.1.3, §6; 7636 §4; 9449 §5, §10; 9700 §2.1.1, §4.14. */
-import { hash, timingSafeEqual } from "node:crypto";
+import { hash } from "node:crypto";
 import type { AuthorizationContext } from "./authorization-context";
 import { type Client, isKeyClient } from "./client";
 import { quoted } from "./parameters";
 import { intersect, isSubset } from "./scope";
 import type { EpochSeconds } from "./time";
 import type { Issuer } from "./issuer";
-import type { TokenHandle } from "./token-value";
+import { isSameSecret, type TokenHandle } from "./token-value";
 
 /** How and when the end user signed in. RFC 9068 §2.2.1. */
 export interface AuthenticationFacts {
@@ -145,9 +145,7 @@ export function isCodeVerifier(text: string): boolean {
 
 /** True when the verifier belongs to the challenge, by the method S256. Compares in constant time. @rfc 7636 §4.6 */
 export function codeVerifierMatches(codeVerifier: string, codeChallenge: string): boolean {
-  const computed = Buffer.from(hash("sha256", codeVerifier, "base64url"));
-  const challenge = Buffer.from(codeChallenge);
-  return computed.length === challenge.length && timingSafeEqual(computed, challenge);
+  return isSameSecret(Buffer.from(hash("sha256", codeVerifier, "base64url")), Buffer.from(codeChallenge));
 }
 
 /** What the texts about codes and refresh tokens name: whose it is, and who has sent it where. */

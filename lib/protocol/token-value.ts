@@ -1,5 +1,5 @@
 /** Codes, refresh tokens and opaque access tokens, which are stored as digests only. RFC 6749 §10.10, 9700 §4.14. */
-import { hash } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 
 /** SHA-256 of a token as base64url: 43 characters. The token is random, so a stolen digest does not reveal it. */
 export type TokenDigest = string;
@@ -39,4 +39,9 @@ export function isRandomToken(text: string): boolean {
 export function parseTokenHandle(token: string): TokenHandle | undefined {
   const authorizationId = handledToken.exec(token)?.[1];
   return authorizationId === undefined ? undefined : { authorizationId, digest: digestToken(token) };
+}
+
+/** True when the two are the same, in a time that does not tell how much of them is. Secrets are compared here and nowhere else. */
+export function isSameSecret(one: Buffer, other: Buffer): boolean {
+  return one.length === other.length && timingSafeEqual(one, other);
 }

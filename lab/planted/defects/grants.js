@@ -40,11 +40,18 @@ const defects = [
     tests: ["grants/authorization-code"],
   },
   {
-    name: "verifier is compared by its length only",
-    file: "lib/protocol/authorization.ts",
-    find: "return computed.length === challenge.length && timingSafeEqual(computed, challenge);",
-    replace: "return computed.length === challenge.length;",
-    tests: ["protocol/tokens"],
+    name: "secrets are compared by their length only",
+    file: "lib/protocol/token-value.ts",
+    find: "return one.length === other.length && timingSafeEqual(one, other);",
+    replace: "return one.length === other.length;",
+    tests: ["protocol/tokens", "clients/client-secret"],
+  },
+  {
+    name: "form token is compared as a text",
+    file: "lib/interaction/consent-answers.ts",
+    find: "isSameSecret(presented, Buffer.from(consentFormToken(binding, secret)))",
+    replace: "((formToken) => formToken === token)(consentFormToken(binding, secret))",
+    tests: ["compared-secrets"],
   },
   {
     name: "verifier may be shorter than 43 characters",
