@@ -6,6 +6,7 @@ const clients = require("./defects/clients");
 const edges = require("./defects/edges");
 const exchange = require("./defects/exchange");
 const grants = require("./defects/grants");
+const insideCalls = require("./defects/inside-calls");
 const limits = require("./defects/limits");
 const mysql = require("./defects/mysql");
 const openid = require("./defects/openid");
@@ -22,8 +23,17 @@ const people = require("./defects/people");
  */
 
 /** @type {readonly Defect[]} */
-const defects = [grants, clients, limits, access, openid, people, exchange, edges, mysql].flatMap(
-  (area) => area.defects,
-);
+const defects = [
+  grants,
+  clients,
+  limits,
+  access,
+  openid,
+  people,
+  exchange,
+  edges,
+  mysql,
+  insideCalls,
+].flatMap((area) => area.defects);
 
 module.exports = { defects };
