@@ -11,6 +11,7 @@ import {
 import { askRedis, redis, redisClient } from "../servers/redis-server";
 import { now, recording, type Sender } from "../servers/redis-storage";
 import { describeWith } from "../servers/server-process";
+import { everythingUnderWay, newLatch } from "../storage/latch";
 
 type Storage = ReturnType<typeof redisStorage>;
 
@@ -103,6 +104,35 @@ function oneServer(): void {
     const names = recorder.commands.map(([name]) => name).join(" ");
     expect(names.match(/EVAL/g)).toHaveLength(4);
     expect(names).not.toContain("EVAL EVAL");
+  });
+
+  it("takes scopes from all, also where one has failed, before it rejects", async () => {
+    const { key, authorizations } = await given(redisStorage({ client }), 3);
+    const [first, ...others] = authorizations.map(({ authorizationId }) => authorizationId) as [
+      string,
+      ...string[],
+    ];
+    const gate = newLatch();
+    const faulty: Sender = {
+      async sendCommand(args) {
+        if (args[0] === "GET" && args[1]?.includes(first)) throw new Error("cut");
+        if (args[0] === "GET" && others.some((id) => args[1]?.includes(id))) await gate.opened;
+        return client.sendCommand(args);
+      },
+    };
+    const storage = redisStorage({ client: faulty });
+    let isSettled = false;
+    const narrowing = storage.authorizations
+      .narrowAll({ selection: key, scopes: ["orders:read"] }, now)
+      .finally(() => (isSettled = true));
+    narrowing.catch(() => undefined);
+    await client.sendCommand(["PING"]);
+    await everythingUnderWay();
+    expect(isSettled).toBe(false);
+    gate.open();
+    await expect(narrowing).rejects.toThrow("cut");
+    for (const id of others)
+      expect(await redisStorage({ client }).authorizations.find(id, now)).toHaveProperty("approvedScopes");
   });
 
   it("needs few WAITs, whatever the number", async () => {

@@ -72,7 +72,7 @@ function authorizationRecords(options: RedisStoreOptions): AuthorizationRecords 
       const writes: readonly Keys[] = isOneServer
         ? [[first, ...others]]
         : [first, ...others].map((key) => [key]);
-      for (const count of await Promise.all(writes.map(write))) sum += numberOf(count);
+      for (const count of await allStored(writes.map(write))) sum += numberOf(count);
     }
     return sum;
   }
@@ -153,7 +153,7 @@ async function narrowSelection(
   };
   let changed = 0;
   for (const some of chunksOf(keys)) {
-    const counts = await Promise.all(some.map((key) => narrow(key)));
+    const counts = await allStored(some.map((key) => narrow(key)));
     changed += counts.reduce((sum, count) => sum + count, 0);
   }
   return changed;
