@@ -17,7 +17,7 @@ const leftOut = [
   "interleavings/",
   "mutation/",
   `clients/(?!(?:${directClients})\\.test)`,
-  "architecture",
+  "(?:architecture|compared-secrets|unfinished-work)",
   "attacks/(?:canary|floods|jwt-matrix\\.|kept-memory|slow-connections|stolen-storage|redirect-corpus)",
   "storage/time-limit",
   // a server of an earlier test, at a port that is used again, warns of addresses that it does not know
