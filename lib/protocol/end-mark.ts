@@ -60,6 +60,10 @@ const wholeEnd = {
 
 const wholeEnds: ReadonlySet<string | undefined> = new Set(Object.values(wholeEnd));
 
+function wholeKey(ownersPart: string, what: keyof typeof wholeEnd): string {
+  return `${ownersPart}.${wholeEnd[what]}`;
+}
+
 /** True for the mark that ends everything of a client, an API or an end user, or all consents of an end user: each has one at most. */
 export function endsEverything({ key }: Pick<EndMark, "key">): boolean {
   return wholeEnds.has(key.split(".", 2)[1]);
@@ -75,22 +79,22 @@ export function endedKey(first: Pick<EndMark, "key" | "mark">): string {
 
 /** The key of the mark that ends everything issued to a client. */
 export function clientEndKey(clientId: string): string {
-  return `${ownerPart(clientId)}.${wholeEnd.client}`;
+  return wholeKey(ownerPart(clientId), "client");
 }
 
 /** The key of the mark that ends everything issued for an API. Two servers with one storage tell their APIs apart by the audience. */
 export function apiEndKey(audience: string): string {
-  return `${ownerPart(audience)}.${wholeEnd.api}`;
+  return wholeKey(ownerPart(audience), "api");
 }
 
 /** The key of the mark that ends every authorization of an end user. */
 export function subjectEndKey(subject: string): string {
-  return `${ownerPart(subject)}.${wholeEnd.subject}`;
+  return wholeKey(ownerPart(subject), "subject");
 }
 
 /** The key of the mark that ends every consent of an end user. */
 export function subjectConsentsEndKey(subject: string): string {
-  return `${ownerPart(subject)}.${wholeEnd.consents}`;
+  return wholeKey(ownerPart(subject), "consents");
 }
 
 /** The key of the mark that ends the consents of this selection. */
@@ -142,11 +146,11 @@ export function endKeysOf(key: ConsentKey, audience: string): EndKeys {
   // the keys of the functions above, with the part that they share computed once
   const owner = ownerPart(subject);
   return {
-    subject: `${owner}.${wholeEnd.subject}`,
+    subject: wholeKey(owner, "subject"),
     client: clientEndKey(clientId),
     api: apiEndKey(audience),
     approval: keyIn(owner, "approval", clientId, apiId),
-    consents: `${owner}.${wholeEnd.consents}`,
+    consents: wholeKey(owner, "consents"),
     everyContext: keyIn(owner, "consent", clientId, apiId),
     oneContext: keyIn(owner, "consent", clientId, apiId, contextKey),
     narrowed: keyIn(owner, "narrowed", clientId, apiId, contextKey),
