@@ -13,6 +13,7 @@ export function surplusOf(
   living: readonly ListedAuthorization[],
   isNew: (one: Authorization) => boolean,
 ): readonly ListedAuthorization[] {
+  if (living.length <= maxAuthorizations) return [];
   const inOrder = living.toSorted(
     (a, b) =>
       Number(isNew(a)) - Number(isNew(b)) ||

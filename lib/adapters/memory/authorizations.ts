@@ -3,12 +3,7 @@ import { type Authorization, narrowed } from "../../protocol/authorization";
 import type { EpochSeconds } from "../../protocol/time";
 import type { ExpiringMap } from "./expiring-map";
 import { surplusOf } from "../../storage/ending-order";
-import {
-  type AuthorizationSelection,
-  type AuthorizationStore,
-  type ListedAuthorization,
-  maxAuthorizations,
-} from "../../storage/port";
+import type { AuthorizationSelection, AuthorizationStore, ListedAuthorization } from "../../storage/port";
 
 /** What is kept of authorizations. */
 export interface KeptAuthorizations {
@@ -93,7 +88,6 @@ export function memoryAuthorizations(kept: KeptAuthorizations): AuthorizationSto
     create: async (authorization, now) => {
       records.set(authorization.authorizationId, authorization, now);
       const living = records.inGroup(limitedWith(authorization), now);
-      if (living.length <= maxAuthorizations) return;
       const isNew = (one: Authorization): boolean => one.authorizationId === authorization.authorizationId;
       for (const { authorizationId } of surplusOf(living.map(withUse), isNew)) revoke(authorizationId);
     },
