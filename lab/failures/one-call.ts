@@ -30,7 +30,7 @@ interface OneCall {
   readonly done: (answers: readonly unknown[]) => Promise<void>;
 }
 
-export const now: number = Math.floor(Date.now() / 1000);
+const now: number = Math.floor(Date.now() / 1000);
 
 const count = (answers: readonly unknown[], answer: string): number =>
   answers.filter((one) => one === answer).length;
@@ -46,6 +46,18 @@ async function threeAndOne({ authorizations }: WholeStorage) {
     authorizations.find(authorizationId, now);
   const otherStands = async (): Promise<void> => expect(await find(other)).toEqual(other);
   return { three, find, selection: { subject, clientId, apiId }, always: otherStands };
+}
+
+/** A record that is new at each try, and found once it is stored. */
+function creating<Made>(
+  make: () => Made,
+  { create, find }: { create: (one: Made) => Promise<unknown>; find: (one: Made) => Promise<unknown> },
+): OneCall {
+  let last = make();
+  return {
+    call: () => create((last = make())),
+    done: async () => expect(await find(last)).toEqual(last),
+  };
 }
 
 type Prepare = (storage: WholeStorage) => Promise<OneCall>;
@@ -271,14 +283,10 @@ const ofPeople: Readonly<Record<string, Prepare>> = {
 
 const ofTokens: Readonly<Record<string, Prepare>> = {
   async "authorizationCodes.create"({ authorizationCodes }) {
-    let last = newCode(now);
-    return {
-      call() {
-        last = newCode(now);
-        return authorizationCodes.create(last, now);
-      },
-      done: async () => expect(await authorizationCodes.find(last, now)).toEqual(last),
-    };
+    return creating(() => newCode(now), {
+      create: (one) => authorizationCodes.create(one, now),
+      find: (one) => authorizationCodes.find(one, now),
+    });
   },
   async "authorizationCodes.consume"({ authorizationCodes }) {
     const code = newCode(now);
@@ -294,14 +302,10 @@ const ofTokens: Readonly<Record<string, Prepare>> = {
     };
   },
   async "refreshTokens.create"({ refreshTokens }) {
-    let last = newRefreshToken(now);
-    return {
-      call() {
-        last = newRefreshToken(now);
-        return refreshTokens.create(last, now);
-      },
-      done: async () => expect(await refreshTokens.find(last, now)).toEqual(last),
-    };
+    return creating(() => newRefreshToken(now), {
+      create: (one) => refreshTokens.create(one, now),
+      find: (one) => refreshTokens.find(one, now),
+    });
   },
   async "refreshTokens.rotate"({ refreshTokens }) {
     const from = newRefreshToken(now);
@@ -330,14 +334,10 @@ const ofTokens: Readonly<Record<string, Prepare>> = {
     };
   },
   async "accessTokens.create"({ accessTokens }) {
-    let last = newAccessToken(now);
-    return {
-      call() {
-        last = newAccessToken(now);
-        return accessTokens.create(last, now);
-      },
-      done: async () => expect(await accessTokens.find(last.digest, now)).toEqual(last),
-    };
+    return creating(() => newAccessToken(now), {
+      create: (one) => accessTokens.create(one, now),
+      find: (one) => accessTokens.find(one.digest, now),
+    });
   },
   async "accessTokens.revoke"({ accessTokens }) {
     const token = newAccessToken(now);
